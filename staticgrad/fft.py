@@ -9,11 +9,10 @@ from typing import Unpack
 
 import numpy as np
 
-from .base.devices import Options, check_options, factory
 from .base.module_paths import refusing
 from .base.types import as_dtype, get_default_dtype
 from .eager.creation import tensor
-from .operators import Tensor
+from .operators import Options, Tensor, factory
 from .ops.fourier import FFT
 
 globals().update(FFT)
@@ -23,17 +22,16 @@ __all__ = sorted([*FFT, "fftfreq", "rfftfreq"])
 @factory(Options)
 def fftfreq(n: int, d: float = 1.0, **options: Unpack[Options]) -> Tensor:
     """The frequencies of the transform of n points that lie d apart, (n,): 0, the positive ones, the negative ones."""
-    return _frequencies("fftfreq", np.fft.fftfreq(n, d), options)
+    return _frequencies(np.fft.fftfreq(n, d), options)
 
 
 @factory(Options)
 def rfftfreq(n: int, d: float = 1.0, **options: Unpack[Options]) -> Tensor:
     """The frequencies of the half spectrum of n real points that lie d apart, (n // 2 + 1,)."""
-    return _frequencies("rfftfreq", np.fft.rfftfreq(n, d), options)
+    return _frequencies(np.fft.rfftfreq(n, d), options)
 
 
-def _frequencies(name: str, values: np.ndarray, options: Options) -> Tensor:
-    check_options(name, options, Options)
+def _frequencies(values: np.ndarray, options: Options) -> Tensor:
     kind = options.get("dtype")
     dtype = get_default_dtype() if kind is None else as_dtype(kind)
     return tensor(values.astype(dtype), requires_grad=options.get("requires_grad", False))

@@ -27,106 +27,106 @@ from .torch_names import sinc as sinc
 from .torch_names import softmax as softmax
 from .torch_names import xlogy as xlogy
 
-def airy_ai(input: TensorLike, *, out: None = None) -> Tensor:
+def airy_ai(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Airy's function Ai."""
 
-def bessel_j0(input: TensorLike, *, out: None = None) -> Tensor:
+def bessel_j0(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Bessel function of the first kind, of order 0."""
 
-def bessel_j1(input: TensorLike, *, out: None = None) -> Tensor:
+def bessel_j1(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Bessel function of the first kind, of order 1."""
 
-def bessel_y0(input: TensorLike, *, out: None = None) -> Tensor:
+def bessel_y0(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Bessel function of the second kind, of order 0."""
 
-def bessel_y1(input: TensorLike, *, out: None = None) -> Tensor:
+def bessel_y1(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Bessel function of the second kind, of order 1."""
 
-def chebyshev_polynomial_t(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def chebyshev_polynomial_t(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The polynomial of degree n at x: chebyshev_polynomial_t."""
 
-def chebyshev_polynomial_u(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def chebyshev_polynomial_u(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The polynomial of degree n at x: chebyshev_polynomial_u."""
 
-def chebyshev_polynomial_v(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def chebyshev_polynomial_v(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The polynomial of degree n at x: chebyshev_polynomial_v."""
 
-def chebyshev_polynomial_w(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def chebyshev_polynomial_w(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The polynomial of degree n at x: chebyshev_polynomial_w."""
 
-def entr(input: Any) -> Tensor:
+def entr(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """-x log(x), 0 at 0, minus infinity below."""
 
-def erfcx(input: TensorLike, *, out: None = None) -> Tensor:
+def erfcx(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """exp(x**2) erfc(x)."""
 
-def hermite_polynomial_h(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def hermite_polynomial_h(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The polynomial of degree n at x: hermite_polynomial_h."""
 
-def hermite_polynomial_he(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def hermite_polynomial_he(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The polynomial of degree n at x: hermite_polynomial_he."""
 
-def i0e(input: TensorLike, *, out: None = None) -> Tensor:
+def i0e(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """i0(x) exp(-|x|)."""
 
-def i1(input: TensorLike, *, out: None = None) -> Tensor:
+def i1(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Modified Bessel function of order 1."""
 
-def i1e(input: TensorLike, *, out: None = None) -> Tensor:
+def i1e(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """i1(x) exp(-|x|)."""
 
-def laguerre_polynomial_l(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def laguerre_polynomial_l(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The polynomial of degree n at x: laguerre_polynomial_l."""
 
-def legendre_polynomial_p(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def legendre_polynomial_p(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The polynomial of degree n at x: legendre_polynomial_p."""
 
-def log_ndtr(input: TensorLike, *, out: None = None) -> Tensor:
+def log_ndtr(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """log(ndtr(x))."""
 
-def modified_bessel_i0(input: TensorLike, *, out: None = None) -> Tensor:
+def modified_bessel_i0(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Modified Bessel function of the first kind, of order 0."""
 
-def modified_bessel_i1(input: TensorLike, *, out: None = None) -> Tensor:
+def modified_bessel_i1(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Modified Bessel function of the first kind, of order 1."""
 
-def modified_bessel_k0(input: TensorLike, *, out: None = None) -> Tensor:
+def modified_bessel_k0(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Modified Bessel function of the second kind, of order 0."""
 
-def modified_bessel_k1(input: TensorLike, *, out: None = None) -> Tensor:
+def modified_bessel_k1(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Modified Bessel function of the second kind, of order 1."""
 
-def ndtr(input: TensorLike, *, out: None = None) -> Tensor:
+def ndtr(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The standard normal distribution function."""
 
-def ndtri(input: TensorLike, *, out: None = None) -> Tensor:
+def ndtri(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `ndtr`."""
 
-def scaled_modified_bessel_k0(input: TensorLike, *, out: None = None) -> Tensor:
+def scaled_modified_bessel_k0(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """k0(x) exp(x)."""
 
-def scaled_modified_bessel_k1(input: TensorLike, *, out: None = None) -> Tensor:
+def scaled_modified_bessel_k1(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """k1(x) exp(x)."""
 
-def shifted_chebyshev_polynomial_t(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def shifted_chebyshev_polynomial_t(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The polynomial of degree n at x: shifted_chebyshev_polynomial_t."""
 
-def shifted_chebyshev_polynomial_u(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def shifted_chebyshev_polynomial_u(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The polynomial of degree n at x: shifted_chebyshev_polynomial_u."""
 
-def shifted_chebyshev_polynomial_v(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def shifted_chebyshev_polynomial_v(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The polynomial of degree n at x: shifted_chebyshev_polynomial_v."""
 
-def shifted_chebyshev_polynomial_w(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def shifted_chebyshev_polynomial_w(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The polynomial of degree n at x: shifted_chebyshev_polynomial_w."""
 
-def spherical_bessel_j0(input: TensorLike, *, out: None = None) -> Tensor:
+def spherical_bessel_j0(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """sin(x) / x."""
 
-def xlog1py(input: Any, other: Any) -> Tensor:
+def xlog1py(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """input * log1p(other), 0 where `input` is 0 unless `other` is NaN."""
 
-def zeta(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def zeta(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Hurwitz's zeta function."""
 
 __all__ = [

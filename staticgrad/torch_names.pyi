@@ -11,7 +11,7 @@ from .operators.sizes import Size
 from .ops import return_types
 from .ops.random import Generator
 
-def abs(input: TensorLike, *, out: None = None) -> Tensor:
+def abs(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """|x|; its derivative at 0 is 0.
 
     Examples:
@@ -19,7 +19,7 @@ def abs(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([1., 2.])
     """
 
-def acos(input: TensorLike, *, out: None = None) -> Tensor:
+def acos(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Inverse cosine.
 
     Examples:
@@ -27,7 +27,7 @@ def acos(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([1.5708, 0.0000])
     """
 
-def acosh(input: TensorLike, *, out: None = None) -> Tensor:
+def acosh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic cosine.
 
     Examples:
@@ -35,7 +35,7 @@ def acosh(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.0000, 1.3170])
     """
 
-def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """input + alpha * other, broadcast. Booleans: logical or.
 
     Examples:
@@ -43,13 +43,35 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         tensor([21., 42.])
     """
 
-def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addbmm(
+    input: Any,
+    batch1: Any,
+    batch2: Any,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """beta * input + alpha * the sum over the batch of batch1 @ batch2."""
 
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+def addcdiv(
+    input: Any,
+    tensor1: Any,
+    tensor2: Any,
+    *,
+    value: Any = 1,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """input + value * tensor1 / tensor2, broadcast. Raises DTypeError for integers."""
 
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+def addcmul(
+    input: Any,
+    tensor1: Any,
+    tensor2: Any,
+    *,
+    value: Any = 1,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """input + value * tensor1 * tensor2, broadcast.
 
     Examples:
@@ -57,19 +79,43 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor
         tensor([2.5000, 5.0000])
     """
 
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(
+    input: Any,
+    mat1: Any,
+    mat2: Any,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2)."""
 
-def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmv(
+    input: Any,
+    mat: Any,
+    vec: Any,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """beta * input + alpha * (mat @ vec)."""
 
-def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addr(
+    input: Any,
+    vec1: Any,
+    vec2: Any,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2)."""
 
-def adjoint(input: Any) -> Tensor:
+def adjoint(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The last two axes swapped, and the conjugate."""
 
-def alias_copy(input: Any, *args: Any, _source: str = 'clone', **named: Any) -> Tensor:
+def alias_copy(input: Any, *args: Any, _source: str = 'clone', out: Tensor | None = None, **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
 def all(
@@ -77,6 +123,7 @@ def all(
     axis: Axis = None,
     keepdims: bool = False,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     dim: Axis = None,
     keepdim: bool = False,
 ) -> Tensor:
@@ -87,7 +134,15 @@ def all(
         tensor(False)
     """
 
-def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+def allclose(
+    input: Any,
+    other: Any,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> bool:
     """Whether `isclose` holds everywhere, as a Python bool.
 
     Examples:
@@ -103,7 +158,7 @@ def amax(
     dim: Any = None,
     keepdim: bool = False,
     dtype: Any = None,
-    out: None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The largest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
     Raises ArgumentError for a bad one.
@@ -121,7 +176,7 @@ def amin(
     dim: Any = None,
     keepdim: bool = False,
     dtype: Any = None,
-    out: None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The smallest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
     Raises ArgumentError for a bad one.
@@ -136,12 +191,13 @@ def aminmax(
     *,
     dim: Any = None,
     keepdim: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: Any = None,
     keepdims: bool = False,
 ) -> return_types.aminmax:
     """The named tuple (min, max) along one axis, or of all elements."""
 
-def angle(input: Any) -> Tensor:
+def angle(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The angle in radians; of real numbers 0, or pi for negative ones, with a gradient of 0. NaN stays NaN."""
 
 def any(
@@ -149,6 +205,7 @@ def any(
     axis: Axis = None,
     keepdims: bool = False,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     dim: Axis = None,
     keepdim: bool = False,
 ) -> Tensor:
@@ -164,6 +221,7 @@ def argmax(
     axis: int | None = None,
     keepdims: bool = False,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     dim: int | None = None,
     keepdim: bool = False,
 ) -> Tensor:
@@ -179,6 +237,7 @@ def argmin(
     axis: int | None = None,
     keepdims: bool = False,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     dim: int | None = None,
     keepdim: bool = False,
 ) -> Tensor:
@@ -189,7 +248,15 @@ def argmin(
         tensor([0, 1])
     """
 
-def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, axis: int = -1) -> Tensor:
+def argsort(
+    input: Any,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: int = -1,
+) -> Tensor:
     """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest).
 
     Examples:
@@ -197,20 +264,41 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
         tensor([1, 2, 0])
     """
 
-def argwhere(input: Any) -> Tensor:
+def argwhere(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The positions of elements that are not 0, (number, axes). Eager only."""
 
-def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided(
+    input: Any,
+    size: Any,
+    stride: Any,
+    storage_offset: int | None = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """The elements of `input`, row-major, at these strides: a view, or a copy where `input` lies in memory in another
     order."""
 
-def as_strided_copy(input: Any, *args: Any, _source: str = 'as_strided', **named: Any) -> Tensor:
+def as_strided_copy(
+    input: Any,
+    *args: Any,
+    _source: str = 'as_strided',
+    out: Tensor | None = None,
+    **named: Any,
+) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
-def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided_scatter(
+    input: Any,
+    src: Any,
+    size: Any,
+    stride: Any,
+    storage_offset: int | None = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`input` (row-major) with `src` at the places of these strides."""
 
-def asin(input: TensorLike, *, out: None = None) -> Tensor:
+def asin(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Inverse sine.
 
     Examples:
@@ -218,7 +306,7 @@ def asin(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.0000, 1.5708])
     """
 
-def asinh(input: TensorLike, *, out: None = None) -> Tensor:
+def asinh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic sine.
 
     Examples:
@@ -229,7 +317,7 @@ def asinh(input: TensorLike, *, out: None = None) -> Tensor:
 def astype(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """x in another dtype (float to integer truncates). The gradient is cast back."""
 
-def atan(input: TensorLike, *, out: None = None) -> Tensor:
+def atan(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Inverse tangent, in radians.
 
     Examples:
@@ -237,10 +325,10 @@ def atan(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.0000, 0.7854])
     """
 
-def atan2(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def atan2(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The angle of (other, input)."""
 
-def atanh(input: TensorLike, *, out: None = None) -> Tensor:
+def atanh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic tangent.
 
     Examples:
@@ -266,7 +354,15 @@ def atleast_3d(tensor: TensorLike) -> Tensor: ...
 def atleast_3d(*tensors: Any) -> tuple[Tensor, ...]:
     """Tensors with at least so many axes; a tuple where several are given."""
 
-def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def baddbmm(
+    input: Any,
+    batch1: Any,
+    batch2: Any,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2)."""
 
 def bartlett_window(
@@ -282,11 +378,23 @@ def bartlett_window(
 ) -> Tensor:
     """A triangle, (window_length,)."""
 
-def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+def bernoulli(
+    input: Tensor,
+    p: float | None = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """1 with the probabilities in `input` (or p, in its shape), else 0, in its dtype. Raises ArgumentError outside [0,
     1]."""
 
-def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
+def bincount(
+    input: Any,
+    weights: Any = None,
+    minlength: int = 0,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError.
 
     Examples:
@@ -294,28 +402,34 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
         tensor([1, 0, 2])
     """
 
-def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+def binomial(
+    count: Tensor,
+    prob: Tensor,
+    generator: Generator | None = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """The numbers of successes in `count` trials with probability `prob` (broadcast), in their dtype.
 
     Raises ArgumentError for negative counts and for probabilities outside [0, 1].
     """
 
-def bitwise_and(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def bitwise_and(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """x & y, of integers or booleans."""
 
-def bitwise_left_shift(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def bitwise_left_shift(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """x shifted by y bits."""
 
-def bitwise_not(input: TensorLike, *, out: None = None) -> Tensor:
+def bitwise_not(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """~x, of integers or booleans."""
 
-def bitwise_or(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def bitwise_or(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """x | y, of integers or booleans."""
 
-def bitwise_right_shift(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def bitwise_right_shift(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """x shifted by y bits."""
 
-def bitwise_xor(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def bitwise_xor(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """x ^ y, of integers or booleans."""
 
 def blackman_window(
@@ -332,12 +446,12 @@ def blackman_window(
     """0.42 - 0.5 cos(2 pi t) + 0.08 cos(4 pi t), (window_length,)."""
 
 @overload
-def block_diag(*tensors: Any) -> Tensor: ...
+def block_diag(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def block_diag(*, tensors: Any) -> Tensor:
+def block_diag(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The matrices along the diagonal of one that is 0 elsewhere."""
 
-def bmm(input: Any, mat2: Any) -> Tensor:
+def bmm(input: Any, mat2: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError.
 
     Examples:
@@ -348,13 +462,13 @@ def bmm(input: Any, mat2: Any) -> Tensor:
 def broadcast_like(x: Array, like: Array) -> Tensor:
     """x broadcast to the shape of `like`, known or not."""
 
-def broadcast_shapes(*shapes: Any) -> Size:
+def broadcast_shapes(*shapes: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Size:
     """The common shape of shapes. Raises ShapeError."""
 
 @overload
-def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]: ...
+def broadcast_tensors(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> tuple[Tensor, ...]: ...
 @overload
-def broadcast_tensors(*, tensors: Any) -> tuple[Tensor, ...]:
+def broadcast_tensors(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> tuple[Tensor, ...]:
     """The tensors, each repeated to their common shape."""
 
 def broadcast_to(
@@ -371,16 +485,23 @@ def broadcast_to(
                 [1, 2]])
     """
 
-def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
+def bucketize(
+    input: Any,
+    boundaries: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """The number of the bucket of each element, of those that sorted boundaries (1-D) make."""
 
 @overload
-def cartesian_prod(*tensors: Any) -> Tensor: ...
+def cartesian_prod(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def cartesian_prod(*, tensors: Any) -> Tensor:
+def cartesian_prod(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """All tuples of elements of 1-D tensors, one per row; the tensor itself if there is one."""
 
-def cat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Tensor:
+def cat(tensors: Any, dim: int = 0, *, out: Tensor | tuple[Tensor, ...] | None = None, axis: int = 0) -> Tensor:
     """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch.
 
     Examples:
@@ -388,25 +509,45 @@ def cat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Tensor:
         tensor([0., 0., 1.])
     """
 
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
+def cdist(
+    x1: Any,
+    x2: Any,
+    p: float = 2.0,
+    compute_mode: str | None = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """The p-norms of the differences of rows: (..., n, d) and (..., m, d) give (..., n, m). Raises ShapeError."""
 
-def ceil(input: TensorLike, *, out: None = None) -> Tensor:
+def ceil(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Smallest integer >= x. Integers stay what they are; raises DTypeError for booleans."""
 
-def chain_matmul(*matrices: Any) -> Tensor:
+def chain_matmul(*matrices: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The product of matrices, in the order that needs the fewest operations."""
 
-def cholesky(input: Any, upper: bool = False) -> Tensor:
+def cholesky(input: Any, upper: bool = False, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`linalg.cholesky` by an older name."""
 
-def cholesky_inverse(input: Any, upper: bool = False) -> Tensor:
+def cholesky_inverse(input: Any, upper: bool = False, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The inverse of A from its Cholesky factor."""
 
-def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Tensor:
+def cholesky_solve(
+    input: Any,
+    L: Any,
+    upper: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """X with A X = input, from A's Cholesky factor."""
 
-def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+def chunk(
+    input: Any,
+    chunks: int,
+    dim: int = 0,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: int = 0,
+) -> tuple[Tensor, ...]:
     """At most so many parts of equal size along `dim`; the last one is smaller if need be.
 
     Examples:
@@ -414,7 +555,13 @@ def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Tens
         (tensor([0, 1]), tensor([2, 3]))
     """
 
-def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
+def clamp(
+    x: TensorLike,
+    min: TensorLike | None = None,
+    max: TensorLike | None = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """PyTorch's name of `clip`.
 
     Examples:
@@ -422,13 +569,19 @@ def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None =
         tensor([0.0000, 0.5000, 1.0000])
     """
 
-def clamp_max(input: Any, max: Any) -> Tensor:
+def clamp_max(input: Any, max: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The smaller of `input` and `max`."""
 
-def clamp_min(input: Any, min: Any) -> Tensor:
+def clamp_min(input: Any, min: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The larger of `input` and `min`."""
 
-def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
+def clip(
+    x: TensorLike,
+    min: TensorLike | None = None,
+    max: TensorLike | None = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
 
     The bounds are promoted with x. Raises ArgumentError when both are None.
@@ -439,21 +592,34 @@ def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = 
     """
 
 def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
-    """A copy of input, row-major, in memory of its own."""
+    """A copy of input, row-major, in memory of its own. memory_format: `channels_last`, for another order of its
+    elements."""
 
 @overload
-def column_stack(*tensors: Any) -> Tensor: ...
+def column_stack(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def column_stack(*, tensors: Any) -> Tensor:
+def column_stack(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Vectors as columns, and matrices, side by side."""
 
-def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
+def combinations(
+    input: Any,
+    r: int = 2,
+    with_replacement: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """The combinations of r elements of a 1-D tensor, one per row."""
 
-def complex(real: Any, imag: Any) -> Tensor:
+def complex(real: Any, imag: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """real + i imag, broadcast. Both are float32, or both float64; raises DTypeError otherwise."""
 
-def concatenate(tensors: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
+def concatenate(
+    tensors: Sequence[TensorLike],
+    axis: int = 0,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    dim: int = 0,
+) -> Tensor:
     """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
 
 def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..., Output], *operands: Any) -> Output:
@@ -472,16 +638,16 @@ def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..
         tensor(2.)
     """
 
-def conj(input: Any) -> Tensor:
+def conj(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The conjugate; of real numbers, `input` itself."""
 
-def copysign(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def copysign(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """|input| with the sign of `other`."""
 
-def corrcoef(input: Any) -> Tensor:
+def corrcoef(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The correlations of variables (rows) over observations (columns)."""
 
-def cos(input: TensorLike, *, out: None = None) -> Tensor:
+def cos(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Cosine.
 
     Examples:
@@ -489,7 +655,7 @@ def cos(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([1.0000, 0.5403])
     """
 
-def cosh(input: TensorLike, *, out: None = None) -> Tensor:
+def cosh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic cosine.
 
     Examples:
@@ -497,7 +663,13 @@ def cosh(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([1.0000, 1.5431])
     """
 
-def count_nonzero(input: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+def count_nonzero(
+    input: Any,
+    dim: Any = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: Any = None,
+) -> Tensor:
     """How many elements along `dim` (of all for None) are not 0, int64.
 
     Examples:
@@ -505,10 +677,24 @@ def count_nonzero(input: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
         tensor(2)
     """
 
-def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+def cov(
+    input: Any,
+    *,
+    correction: int = 1,
+    fweights: Any = None,
+    aweights: Any = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """The covariances of variables (rows) over observations (columns), with weights; a number for one variable."""
 
-def cross(input: Any, other: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
+def cross(
+    input: Any,
+    other: Any,
+    dim: int | None = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: int | None = None,
+) -> Tensor:
     """The cross products along `dim`, the first axis of extent 3 unless given.
 
     Examples:
@@ -517,21 +703,49 @@ def cross(input: Any, other: Any, dim: int | None = None, *, axis: int | None = 
     """
 
 @overload
-def cummax(input: Any, dim: int, *, _op: OpDef = ..., _name: str = 'cummax') -> return_types.Pair: ...
+def cummax(
+    input: Any,
+    dim: int,
+    *,
+    _op: OpDef = ...,
+    _name: str = 'cummax',
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> return_types.Pair: ...
 @overload
-def cummax(*, input: Any, axis: int, _op: OpDef = ..., _name: str = 'cummax') -> return_types.Pair:
+def cummax(
+    *,
+    input: Any,
+    axis: int,
+    _op: OpDef = ...,
+    _name: str = 'cummax',
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> return_types.Pair:
     """The named tuple (values, indices) of the extremum so far, along `dim`."""
 
 @overload
-def cummin(input: Any, dim: int, *, _op: OpDef = ..., _name: str = 'cummin') -> return_types.Pair: ...
+def cummin(
+    input: Any,
+    dim: int,
+    *,
+    _op: OpDef = ...,
+    _name: str = 'cummin',
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> return_types.Pair: ...
 @overload
-def cummin(*, input: Any, axis: int, _op: OpDef = ..., _name: str = 'cummin') -> return_types.Pair:
+def cummin(
+    *,
+    input: Any,
+    axis: int,
+    _op: OpDef = ...,
+    _name: str = 'cummin',
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> return_types.Pair:
     """The named tuple (values, indices) of the extremum so far, along `dim`."""
 
 @overload
-def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor: ...
+def cumprod(input: Any, dim: int, *, dtype: Any = None, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def cumprod(*, input: Any, axis: int, dtype: Any = None) -> Tensor:
+def cumprod(*, input: Any, axis: int, dtype: Any = None, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Running products along `dim`; integers in int64.
 
     Examples:
@@ -544,6 +758,7 @@ def cumsum(
     axis: int | None = None,
     *,
     dtype: DTypeLike | None = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     dim: int | None = None,
 ) -> Tensor:
     """Running sums along `axis` (of the flattened array for None).
@@ -553,13 +768,21 @@ def cumsum(
         tensor([1, 3, 6])
     """
 
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Tensor:
+def cumulative_trapezoid(
+    y: Any,
+    x: Any = None,
+    *,
+    dx: float = 1,
+    dim: int = -1,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: int = -1,
+) -> Tensor:
     """The running areas of `trapezoid`."""
 
-def deg2rad(input: Any) -> Tensor:
+def deg2rad(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Degrees as radians."""
 
-def det(A: Any) -> Tensor:
+def det(A: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The determinant of square matrices.
 
     Examples:
@@ -567,10 +790,16 @@ def det(A: Any) -> Tensor:
         tensor(8.)
     """
 
-def detach_copy(input: Any, *args: Any, _source: str = 'stop_gradient', **named: Any) -> Tensor:
+def detach_copy(
+    input: Any,
+    *args: Any,
+    _source: str = 'stop_gradient',
+    out: Tensor | None = None,
+    **named: Any,
+) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
-def diag(input: Any, diagonal: int = 0) -> Tensor:
+def diag(input: Any, diagonal: int = 0, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The diagonal of a matrix, or the matrix with a vector on its diagonal.
 
     Examples:
@@ -579,13 +808,27 @@ def diag(input: Any, diagonal: int = 0) -> Tensor:
                 [0, 2]])
     """
 
-def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+def diag_embed(
+    input: Any,
+    offset: int = 0,
+    dim1: int = -2,
+    dim2: int = -1,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """Matrices with the last axis of `input` along their diagonal; their axes are dim1 and dim2 of the result."""
 
-def diagflat(input: Any, offset: int = 0) -> Tensor:
+def diagflat(input: Any, offset: int = 0, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The matrix with all elements of `input` on its diagonal."""
 
-def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+def diagonal(
+    input: Any,
+    offset: int = 0,
+    dim1: int = 0,
+    dim2: int = 1,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
     axis.
 
@@ -599,22 +842,45 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
                 [0., 1.]])
     """
 
-def diagonal_copy(input: Any, *args: Any, _source: str = 'diagonal', **named: Any) -> Tensor:
+def diagonal_copy(
+    input: Any,
+    *args: Any,
+    _source: str = 'diagonal',
+    out: Tensor | None = None,
+    **named: Any,
+) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
-def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+def diagonal_scatter(
+    input: Any,
+    src: Any,
+    offset: int = 0,
+    dim1: int = 0,
+    dim2: int = 1,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`input` with `src` on a diagonal."""
 
-def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, axis: int = -1) -> Tensor:
+def diff(
+    input: Any,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Any = None,
+    append: Any = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: int = -1,
+) -> Tensor:
     """Differences of neighbors along `dim`, taken n times; of booleans, whether they differ."""
 
-def digamma(input: TensorLike, *, out: None = None) -> Tensor:
+def digamma(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The derivative of `lgamma`."""
 
-def dist(input: Any, other: Any, p: float = 2) -> Tensor:
+def dist(input: Any, other: Any, p: float = 2, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The p-norm of input - other."""
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
     integers to an integer. Raises ArgumentError for another one.
 
@@ -623,7 +889,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None =
         tensor([ 3., -4.])
     """
 
-def dot(input: TensorLike, tensor: TensorLike) -> Tensor:
+def dot(input: TensorLike, tensor: TensorLike, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there).
 
     Examples:
@@ -648,13 +914,14 @@ def dsplit(
     _name: str = 'dsplit',
     _axis: int = 2,
     _least: int = 3,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> tuple[Tensor, ...]:
     """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
 @overload
-def dstack(*tensors: Any) -> Tensor: ...
+def dstack(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def dstack(*, tensors: Any) -> Tensor:
+def dstack(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
 def einsum(equation: str, *operands: TensorLike) -> Tensor:
@@ -677,13 +944,14 @@ def empty_like(
     device: Any = None,
     layout: Any = None,
     memory_format: Any = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> Tensor:
     """As `empty`, of the shape of `input`, and of its dtype unless one is given."""
 
-def eq(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def eq(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """x == y elementwise, bool."""
 
-def equal(input: Any, other: Any) -> bool:
+def equal(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> bool:
     """Whether both have the same shape and elements, as a Python bool.
 
     Examples:
@@ -691,7 +959,7 @@ def equal(input: Any, other: Any) -> bool:
         True
     """
 
-def erf(input: TensorLike, *, out: None = None) -> Tensor:
+def erf(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The error function.
 
     Examples:
@@ -699,13 +967,13 @@ def erf(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.0000, 0.8427])
     """
 
-def erfc(input: TensorLike, *, out: None = None) -> Tensor:
+def erfc(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """1 - erf(x), accurate for large x."""
 
-def erfinv(input: TensorLike, *, out: None = None) -> Tensor:
+def erfinv(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `erf`."""
 
-def exp(input: TensorLike, *, out: None = None) -> Tensor:
+def exp(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """e**x.
 
     Examples:
@@ -713,7 +981,7 @@ def exp(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([1.0000, 2.7183])
     """
 
-def exp2(input: TensorLike, *, out: None = None) -> Tensor:
+def exp2(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """2**x.
 
     Examples:
@@ -724,16 +992,16 @@ def exp2(input: TensorLike, *, out: None = None) -> Tensor:
 def expand(input: Array, *extents: ShapeLike, size: ShapeLike | None = None, implicit: bool = False) -> Tensor:
     """PyTorch's `broadcast_to`: -1 keeps an extent."""
 
-def expand_as(input: Any, other: Any) -> Tensor:
+def expand_as(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` repeated to the shape of `other`."""
 
-def expand_copy(input: Any, *args: Any, _source: str = 'expand', **named: Any) -> Tensor:
+def expand_copy(input: Any, *args: Any, _source: str = 'expand', out: Tensor | None = None, **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
 def expand_dims(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
     """x with new axes of extent 1 at the places `axis` of the result."""
 
-def expm1(input: TensorLike, *, out: None = None) -> Tensor:
+def expm1(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """exp(x) - 1, accurate for small x.
 
     Examples:
@@ -741,10 +1009,16 @@ def expm1(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.0000, 1.7183])
     """
 
-def fill(input: Any, value: Any) -> Tensor:
+def fill(input: Any, value: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """One number in the shape and dtype of `input`, whose gradient is 0; a 0-d tensor takes its gradient."""
 
-def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+def flatten(
+    x: Any,
+    start_dim: int = 0,
+    end_dim: int = -1,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range.
 
     Examples:
@@ -753,9 +1027,9 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """
 
 @overload
-def flip(input: Any, dims: Any = (), *more: int) -> Tensor: ...
+def flip(input: Any, dims: Any = (), *more: int, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def flip(input: Any, dims: Any = (), *, more: int) -> Tensor:
+def flip(input: Any, dims: Any = (), *, more: int, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` in reverse order along each of `dims`, in memory of its own: integers, or one tuple of them.
 
     Examples:
@@ -763,28 +1037,28 @@ def flip(input: Any, dims: Any = (), *, more: int) -> Tensor:
         tensor([3, 2, 1])
     """
 
-def fliplr(input: Any) -> Tensor:
+def fliplr(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` in reverse order along axis 1."""
 
-def flipud(input: Any) -> Tensor:
+def flipud(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` in reverse order along axis 0."""
 
-def float_power(input: Any, exponent: Any) -> Tensor:
+def float_power(input: Any, exponent: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """input ** exponent in float64, or complex128."""
 
-def floor(input: TensorLike, *, out: None = None) -> Tensor:
+def floor(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Largest integer <= x. Integers stay what they are; raises DTypeError for booleans."""
 
-def floor_divide(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def floor_divide(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """floor(x / y), with NumPy's rules for signs and zero. Raises DivisionError where integers are divided by 0."""
 
-def fmax(input: Any, other: Any) -> Tensor:
+def fmax(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`maximum`, of which a NaN is left out; of equal elements the first has the gradient."""
 
-def fmin(input: Any, other: Any) -> Tensor:
+def fmin(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`minimum`, of which a NaN is left out; of equal elements the first has the gradient."""
 
-def fmod(input: Any, other: Any) -> Tensor:
+def fmod(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0.
 
     Examples:
@@ -792,10 +1066,10 @@ def fmod(input: Any, other: Any) -> Tensor:
         tensor([ 1., -1.])
     """
 
-def frac(input: Any) -> Tensor:
+def frac(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """input - trunc(input), with the sign of the input. Raises DTypeError for integers."""
 
-def frexp(input: Any) -> tuple[Tensor, Tensor]:
+def frexp(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> tuple[Tensor, Tensor]:
     """Mantissa and exponent: input = mantissa * 2**exponent, the mantissa in [0.5, 1) or 0."""
 
 def full_like(
@@ -807,6 +1081,7 @@ def full_like(
     device: Any = None,
     layout: Any = None,
     memory_format: Any = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> Tensor:
     """`fill_value` in the shape of `input`, and in its dtype unless one is given.
 
@@ -816,9 +1091,23 @@ def full_like(
     """
 
 @overload
-def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor: ...
+def gather(
+    input: Any,
+    dim: int,
+    index: Any,
+    *,
+    sparse_grad: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor: ...
 @overload
-def gather(*, input: Any, axis: int, index: Any, sparse_grad: bool = False) -> Tensor:
+def gather(
+    *,
+    input: Any,
+    axis: int,
+    index: Any,
+    sparse_grad: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of
     `input`,
     and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
@@ -829,18 +1118,18 @@ def gather(*, input: Any, axis: int, index: Any, sparse_grad: bool = False) -> T
                 [3]])
     """
 
-def gcd(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def gcd(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The gcd of two integers."""
 
-def ge(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def ge(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """x >= y elementwise, bool."""
 
-def geqrf(input: Any) -> return_types.geqrf:
+def geqrf(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> return_types.geqrf:
     """The named tuple (a, tau): R in the upper triangle of `a`, reflections of Q below it. It has no derivative."""
 
 def getitem(x: Array, key: Index) -> Tensor:
     """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays, booleans and, for values known now, boolean
-    masks. Raises IndexRangeError, and ArgumentError where NumPy and PyTorch differ.
+    masks. An int is taken before arrays, as in PyTorch. Raises IndexRangeError.
     """
 
 def gradient(
@@ -849,6 +1138,7 @@ def gradient(
     spacing: Any = None,
     dim: Any = None,
     edge_order: int = 1,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: Any = None,
 ) -> tuple[Tensor, ...]:
     """Estimates of the derivatives of samples along axes (all unless `dim` names some), one tensor for each.
@@ -858,7 +1148,7 @@ def gradient(
     each axis, or a 1-D tensor of places for each. Raises ArgumentError, and ShapeError for axes that are too short.
     """
 
-def gt(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def gt(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """x > y elementwise, bool."""
 
 def hamming_window(
@@ -889,10 +1179,17 @@ def hann_window(
 ) -> Tensor:
     """(1 - cos(2 pi t)) / 2, (window_length,)."""
 
-def heaviside(input: Any, values: Any) -> Tensor:
+def heaviside(input: Any, values: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """0 below 0 and for NaN, 1 above, `values` at 0."""
 
-def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+def histc(
+    input: Any,
+    bins: int = 100,
+    min: float = 0,
+    max: float = 0,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are equal): (bins,),
     in
     the dtype of the input. Raises ArgumentError for a range that is not finite or not ascending.
@@ -905,6 +1202,7 @@ def histogram(
     range: Any = None,
     weight: Any = None,
     density: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> return_types.histogram:
     """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges."""
 
@@ -915,6 +1213,7 @@ def histogramdd(
     range: Any = None,
     weight: Any = None,
     density: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> return_types.histogramdd:
     """Counts of points (number, d) in a grid, and the edges of the grid along each of the d axes.
 
@@ -930,34 +1229,51 @@ def hsplit(
     _name: str = 'hsplit',
     _axis: int = 1,
     _least: int = 1,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> tuple[Tensor, ...]:
     """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
 @overload
-def hstack(*tensors: Any) -> Tensor: ...
+def hstack(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def hstack(*, tensors: Any) -> Tensor:
+def hstack(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
-def hypot(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def hypot(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """sqrt(input**2 + other**2), without overflow."""
 
-def i0(input: TensorLike, *, out: None = None) -> Tensor:
+def i0(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Modified Bessel function of order 0."""
 
-def igamma(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def igamma(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The regularized lower incomplete gamma function."""
 
-def igammac(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def igammac(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The regularized upper incomplete gamma function."""
 
-def imag(input: Any) -> Tensor:
+def imag(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The imaginary parts, a view. Raises DTypeError for real numbers."""
 
 @overload
-def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike, *, alpha: float | Tensor = 1) -> Tensor: ...
+def index_add(
+    x: TensorLike,
+    axis: int,
+    index: TensorLike,
+    source: TensorLike,
+    *,
+    alpha: float | Tensor = 1,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor: ...
 @overload
-def index_add(*, x: TensorLike, dim: int, index: TensorLike, source: TensorLike, alpha: float | Tensor = 1) -> Tensor:
+def index_add(
+    *,
+    x: TensorLike,
+    dim: int,
+    index: TensorLike,
+    source: TensorLike,
+    alpha: float | Tensor = 1,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """x with `alpha * source` added at `index` along `axis`, once for every time that a position occurs.
 
     index: integers (n,), negative ones count from the end; source: x's shape with n along `axis`, x's dtype. Raises
@@ -972,30 +1288,83 @@ def index_along(x: Array, axis: int) -> Tensor:
     """The positions along `axis` of x, shaped to broadcast against x; int64. Raises ArgumentError for a bad axis."""
 
 @overload
-def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor: ...
+def index_copy(
+    input: Any,
+    dim: int,
+    index: Any,
+    source: Any,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor: ...
 @overload
-def index_copy(*, input: Any, axis: int, index: Any, source: Any) -> Tensor:
+def index_copy(
+    *,
+    input: Any,
+    axis: int,
+    index: Any,
+    source: Any,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`input` with the slices of `source` at positions along `dim`."""
 
 @overload
-def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor: ...
+def index_fill(
+    input: Any,
+    dim: int,
+    index: Any,
+    value: Any,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor: ...
 @overload
-def index_fill(*, input: Any, axis: int, index: Any, value: Any) -> Tensor:
+def index_fill(
+    *,
+    input: Any,
+    axis: int,
+    index: Any,
+    value: Any,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`input` with one value in the slices at positions along `dim`. The value is a number or a 0-d tensor."""
 
-def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+def index_put(
+    input: Any,
+    indices: Any,
+    values: Any,
+    accumulate: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
 
 @overload
-def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Tensor: ...
+def index_reduce(
+    input: Any,
+    dim: int,
+    index: Any,
+    source: Any,
+    reduce: str,
+    *,
+    include_self: bool = True,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor: ...
 @overload
-def index_reduce(*, input: Any, axis: int, index: Any, source: Any, reduce: str, include_self: bool = True) -> Tensor:
+def index_reduce(
+    *,
+    input: Any,
+    axis: int,
+    index: Any,
+    source: Any,
+    reduce: str,
+    include_self: bool = True,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`input` combined with the slices of `source` at positions along `dim`: "prod", "mean", "amax" or "amin"."""
 
 @overload
-def index_select(input: Any, dim: int, index: Any) -> Tensor: ...
+def index_select(input: Any, dim: int, index: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def index_select(*, input: Any, axis: int, index: Any) -> Tensor:
+def index_select(*, input: Any, axis: int, index: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError.
 
     Examples:
@@ -1004,10 +1373,10 @@ def index_select(*, input: Any, axis: int, index: Any) -> Tensor:
                 [3, 4]])
     """
 
-def inner(input: Any, other: Any) -> Tensor:
+def inner(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Sums of products over the last axes of both operands."""
 
-def inverse(A: Any) -> Tensor:
+def inverse(A: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one.
 
     Examples:
@@ -1016,7 +1385,15 @@ def inverse(A: Any) -> Tensor:
                 [0.0000, 0.2500]])
     """
 
-def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+def isclose(
+    input: Any,
+    other: Any,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`.
 
     Examples:
@@ -1024,7 +1401,7 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
         tensor([ True, False])
     """
 
-def isfinite(input: TensorLike, *, out: None = None) -> Tensor:
+def isfinite(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Where x is neither NaN nor infinite, bool.
 
     Examples:
@@ -1032,10 +1409,17 @@ def isfinite(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([ True, False])
     """
 
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+def isin(
+    elements: Any,
+    test_elements: Any,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """Where an element is among `test_elements`."""
 
-def isinf(input: Any) -> Tensor:
+def isinf(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Where `input` is infinite.
 
     Examples:
@@ -1043,7 +1427,7 @@ def isinf(input: Any) -> Tensor:
         tensor([False,  True])
     """
 
-def isnan(input: TensorLike, *, out: None = None) -> Tensor:
+def isnan(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Where x is NaN, bool.
 
     Examples:
@@ -1051,13 +1435,13 @@ def isnan(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([False,  True])
     """
 
-def isneginf(input: Any) -> Tensor:
+def isneginf(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Where `input` is minus infinity."""
 
-def isposinf(input: Any) -> Tensor:
+def isposinf(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Where `input` is plus infinity."""
 
-def isreal(input: Any) -> Tensor:
+def isreal(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Where the imaginary part is 0; everywhere for real numbers."""
 
 def istft(
@@ -1071,6 +1455,8 @@ def istft(
     onesided: bool | None = None,
     length: int | None = None,
     return_complex: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> Tensor:
     """The signal of `stft`'s result, by least squares: real unless `return_complex`. length: of the signal, which zeros
     fill.
@@ -1092,7 +1478,7 @@ def kaiser_window(
 ) -> Tensor:
     """i0(beta sqrt(1 - (2 t - 1)^2)) / i0(beta), (window_length,)."""
 
-def kron(input: Any, other: Any) -> Tensor:
+def kron(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The Kronecker product: the blocks input[i] * other."""
 
 def kthvalue(
@@ -1101,21 +1487,22 @@ def kthvalue(
     dim: int = -1,
     keepdim: bool = False,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: int = -1,
     keepdims: bool = False,
 ) -> return_types.Pair:
     """The named tuple (values, indices) of the k-th smallest element along `dim`, counted from 1."""
 
-def lcm(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def lcm(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The lcm of two integers."""
 
-def ldexp(input: Any, other: Any) -> Tensor:
+def ldexp(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """input * 2**other."""
 
-def le(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def le(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """x <= y elementwise, bool."""
 
-def lerp(input: Any, end: Any, weight: Any) -> Tensor:
+def lerp(input: Any, end: Any, weight: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its
     end.
 
@@ -1124,7 +1511,7 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
         tensor([ 0.5000, 15.0000])
     """
 
-def lgamma(input: TensorLike, *, out: None = None) -> Tensor:
+def lgamma(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """log|gamma(x)|."""
 
 def lobpcg(
@@ -1142,6 +1529,8 @@ def lobpcg(
     ortho_iparams: Any = None,
     ortho_fparams: Any = None,
     ortho_bparams: Any = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) eigenvalues and their vectors, A v = w B v, of symmetric A and positive definite B.
 
@@ -1150,7 +1539,7 @@ def lobpcg(
     nothing. Raises ArgumentError for a tracker, which there is no iteration to call.
     """
 
-def log(input: TensorLike, *, out: None = None) -> Tensor:
+def log(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Natural logarithm.
 
     Examples:
@@ -1158,7 +1547,7 @@ def log(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.0000, 0.6931])
     """
 
-def log10(input: TensorLike, *, out: None = None) -> Tensor:
+def log10(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Logarithm to base 10.
 
     Examples:
@@ -1166,7 +1555,7 @@ def log10(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.0000, 1.6990])
     """
 
-def log1p(input: TensorLike, *, out: None = None) -> Tensor:
+def log1p(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """log(1 + x), accurate for small x.
 
     Examples:
@@ -1174,7 +1563,7 @@ def log1p(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.0000, 0.6931])
     """
 
-def log2(input: TensorLike, *, out: None = None) -> Tensor:
+def log2(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Logarithm to base 2.
 
     Examples:
@@ -1182,7 +1571,14 @@ def log2(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0., 3.])
     """
 
-def log_softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
+def log_softmax(
+    x: TensorLike,
+    axis: Axis = -1,
+    dtype: DTypeLike | None = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    dim: Axis = -1,
+) -> Tensor:
     """log(softmax(x)) over `axis`, accurate where softmax underflows.
 
     Examples:
@@ -1190,25 +1586,25 @@ def log_softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, 
         tensor([-0.6931, -0.6931])
     """
 
-def logaddexp(input: Any, other: Any) -> Tensor:
+def logaddexp(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """log(exp(input) + exp(other)), without overflow."""
 
-def logaddexp2(input: Any, other: Any) -> Tensor:
+def logaddexp2(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """log2(2**input + 2**other), without overflow."""
 
 @overload
-def logcumsumexp(input: Any, dim: int) -> Tensor: ...
+def logcumsumexp(input: Any, dim: int, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def logcumsumexp(*, input: Any, axis: int) -> Tensor:
+def logcumsumexp(*, input: Any, axis: int, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """log(cumsum(exp(x))) along `dim`, without overflow."""
 
-def logdet(input: Any) -> Tensor:
+def logdet(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """log(det), NaN for a negative determinant of real matrices."""
 
-def logical_and(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def logical_and(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """numpy.logical_and, bool."""
 
-def logical_not(input: TensorLike, *, out: None = None) -> Tensor:
+def logical_not(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """not x, bool.
 
     Examples:
@@ -1216,13 +1612,13 @@ def logical_not(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([False,  True])
     """
 
-def logical_or(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def logical_or(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """numpy.logical_or, bool."""
 
-def logical_xor(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def logical_xor(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """numpy.logical_xor, bool."""
 
-def logit(input: Any, eps: float | None = None) -> Tensor:
+def logit(input: Any, eps: float | None = None, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """log(input / (1 - input)), of input clamped to [eps, 1 - eps] if that is given."""
 
 def logsumexp(
@@ -1233,7 +1629,7 @@ def logsumexp(
     dim: Any = None,
     keepdim: bool = False,
     dtype: Any = None,
-    out: None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """log(sum(exp(x))) without overflow. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a
     bad one.
@@ -1243,19 +1639,38 @@ def logsumexp(
         tensor(0.6931)
     """
 
-def lt(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def lt(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """x < y elementwise, bool."""
 
-def lu(input: Any, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+def lu(
+    input: Any,
+    pivot: bool = True,
+    get_infos: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> tuple[Tensor, ...]:
     """(LU, pivots), with get_infos also the infos, by an older name."""
 
-def lu_solve(input: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
+def lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`linalg.lu_solve` by an older name."""
 
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> return_types.lu:
+def lu_unpack(
+    LU_data: Any,
+    LU_pivots: Any,
+    unpack_data: bool = True,
+    unpack_pivots: bool = True,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> return_types.lu:
     """The named tuple (P, L, U) of `lu_factor`'s results; empty tensors for what is not asked for."""
 
-def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
+def masked_fill(
+    x: Array,
+    mask: TensorLike,
+    value: TensorLike,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it.
 
     Examples:
@@ -1263,10 +1678,10 @@ def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
         tensor([0., 2.])
     """
 
-def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
+def masked_scatter(input: Any, mask: Any, source: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` with the elements of `source`, in order, where the mask is true."""
 
-def masked_select(input: Any, mask: Any) -> Tensor:
+def masked_select(input: Any, mask: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values.
 
     Examples:
@@ -1274,7 +1689,7 @@ def masked_select(input: Any, mask: Any) -> Tensor:
         tensor([1.])
     """
 
-def matmul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def matmul(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
     Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
@@ -1284,22 +1699,49 @@ def matmul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         torch.Size([2, 4])
     """
 
-def matrix_exp(A: Any) -> Tensor:
+def matrix_exp(A: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The exponential of square matrices."""
 
-def matrix_power(A: Any, n: int) -> Tensor:
+def matrix_power(A: Any, n: int, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The product of n times the matrix A; of its inverse for a negative n. The gradient of the power 0 is 0."""
 
 @overload
-def max(input: Any, dim: None = None, keepdim: bool = False, *, axis: None = None, keepdims: bool = False) -> Tensor: ...
+def max(
+    input: Any,
+    dim: None = None,
+    keepdim: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: None = None,
+    keepdims: bool = False,
+) -> Tensor: ...
 @overload
-def max(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+def max(
+    input: Any,
+    dim: int,
+    keepdim: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> return_types.Pair: ...
 @overload
-def max(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+def max(
+    *,
+    input: Any,
+    axis: int,
+    keepdims: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> return_types.Pair: ...
 @overload
-def max(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair: ...
+def max(
+    input: Any,
+    *,
+    axis: int,
+    keepdim: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    keepdims: bool = False,
+) -> return_types.Pair: ...
 @overload
-def max(input: Any, other: Tensor) -> Tensor:
+def max(input: Any, other: Tensor, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
     `maximum`. `amax` gives the values alone, over several axes too.
 
@@ -1309,7 +1751,7 @@ def max(input: Any, other: Tensor) -> Tensor:
         tensor([3., 3.])
     """
 
-def maximum(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def maximum(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The larger of each pair; NaN if either is. A tie shares its gradient.
 
     Examples:
@@ -1325,7 +1767,7 @@ def mean(
     dim: Any = None,
     keepdim: bool = False,
     dtype: Any = None,
-    out: None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The mean, floating; NaN over no elements. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
     for a bad one.
@@ -1341,21 +1783,50 @@ def median(
     dim: None = None,
     keepdim: bool = False,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: None = None,
     keepdims: bool = False,
 ) -> Tensor: ...
 @overload
-def median(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+def median(
+    input: Any,
+    dim: int,
+    keepdim: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> return_types.Pair: ...
 @overload
-def median(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+def median(
+    *,
+    input: Any,
+    axis: int,
+    keepdims: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> return_types.Pair: ...
 @overload
-def median(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair:
+def median(
+    input: Any,
+    *,
+    axis: int,
+    keepdim: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    keepdims: bool = False,
+) -> return_types.Pair:
     """The lower median: of all elements, or the named tuple (values, indices) along `dim`."""
 
 @overload
-def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]: ...
+def meshgrid(
+    *tensors: Any,
+    indexing: str = 'ij',
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> tuple[Tensor, ...]: ...
 @overload
-def meshgrid(*, tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]:
+def meshgrid(
+    *,
+    tensors: Any,
+    indexing: str = 'ij',
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> tuple[Tensor, ...]:
     """Coordinates of a grid: each tensor along its own axis, repeated along those of the others. indexing: "ij", or "xy",
     which exchanges the first two axes.
 
@@ -1365,15 +1836,42 @@ def meshgrid(*, tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]:
     """
 
 @overload
-def min(input: Any, dim: None = None, keepdim: bool = False, *, axis: None = None, keepdims: bool = False) -> Tensor: ...
+def min(
+    input: Any,
+    dim: None = None,
+    keepdim: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: None = None,
+    keepdims: bool = False,
+) -> Tensor: ...
 @overload
-def min(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+def min(
+    input: Any,
+    dim: int,
+    keepdim: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> return_types.Pair: ...
 @overload
-def min(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+def min(
+    *,
+    input: Any,
+    axis: int,
+    keepdims: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> return_types.Pair: ...
 @overload
-def min(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair: ...
+def min(
+    input: Any,
+    *,
+    axis: int,
+    keepdim: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    keepdims: bool = False,
+) -> return_types.Pair: ...
 @overload
-def min(input: Any, other: Tensor) -> Tensor:
+def min(input: Any, other: Tensor, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
     `minimum`. `amin` gives the values alone, over several axes too.
 
@@ -1383,7 +1881,7 @@ def min(input: Any, other: Tensor) -> Tensor:
         tensor([3., 3.])
     """
 
-def minimum(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def minimum(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The smaller of each pair; NaN if either is. A tie shares its gradient.
 
     Examples:
@@ -1391,7 +1889,7 @@ def minimum(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor
         tensor([1., 2.])
     """
 
-def mm(input: Any, mat2: Any) -> Tensor:
+def mm(input: Any, mat2: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The product of two matrices. Raises ShapeError.
 
     Examples:
@@ -1404,12 +1902,13 @@ def mode(
     dim: Any = None,
     keepdim: bool = False,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: Any = None,
     keepdims: bool = False,
 ) -> return_types.Pair:
     """The named tuple (values, indices) of the most frequent value along `dim` (the last axis)."""
 
-def movedim(input: Any, source: Any, destination: Any) -> Tensor:
+def movedim(input: Any, source: Any, destination: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` with the axes `source` at the places `destination`; the others keep their order.
 
     Examples:
@@ -1417,10 +1916,10 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
         torch.Size([3, 4, 2])
     """
 
-def msort(input: Any) -> Tensor:
+def msort(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` sorted along its first axis."""
 
-def mul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def mul(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """x * y, broadcast. Booleans: logical and."""
 
 def multinomial(
@@ -1429,10 +1928,11 @@ def multinomial(
     replacement: bool = False,
     *,
     generator: Generator | None = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> Tensor:
     """Positions along the last axis, drawn with the weights in `input` (1-D or 2-D), int64. Raises ArgumentError."""
 
-def mv(input: Any, vec: Any) -> Tensor:
+def mv(input: Any, vec: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The product of a matrix and a vector. Raises ShapeError.
 
     Examples:
@@ -1440,7 +1940,7 @@ def mv(input: Any, vec: Any) -> Tensor:
         tensor([3., 7.])
     """
 
-def mvlgamma(input: Any, p: int) -> Tensor:
+def mvlgamma(input: Any, p: int, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
 
 def nan_to_num(
@@ -1448,6 +1948,8 @@ def nan_to_num(
     nan: float | None = None,
     posinf: float | None = None,
     neginf: float | None = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> Tensor:
     """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number); of complex
     numbers in both parts.
@@ -1459,6 +1961,7 @@ def nanmean(
     keepdim: bool = False,
     *,
     dtype: Any = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: Any = None,
     keepdims: bool = False,
 ) -> Tensor:
@@ -1470,15 +1973,35 @@ def nanmedian(
     dim: None = None,
     keepdim: bool = False,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: None = None,
     keepdims: bool = False,
 ) -> Tensor: ...
 @overload
-def nanmedian(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+def nanmedian(
+    input: Any,
+    dim: int,
+    keepdim: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> return_types.Pair: ...
 @overload
-def nanmedian(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+def nanmedian(
+    *,
+    input: Any,
+    axis: int,
+    keepdims: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> return_types.Pair: ...
 @overload
-def nanmedian(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair:
+def nanmedian(
+    input: Any,
+    *,
+    axis: int,
+    keepdim: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    keepdims: bool = False,
+) -> return_types.Pair:
     """`median`, of which NaN are left out."""
 
 def nanquantile(
@@ -1488,6 +2011,7 @@ def nanquantile(
     keepdim: bool = False,
     *,
     interpolation: str = 'linear',
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: int | None = None,
     keepdims: bool = False,
 ) -> Tensor:
@@ -1499,15 +2023,23 @@ def nansum(
     keepdim: bool = False,
     *,
     dtype: Any = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: Any = None,
     keepdims: bool = False,
 ) -> Tensor:
     """The sum of what is not NaN."""
 
 @overload
-def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor: ...
+def narrow(input: Any, dim: int, start: Any, length: int, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def narrow(*, input: Any, axis: int, start: Any, length: int) -> Tensor:
+def narrow(
+    *,
+    input: Any,
+    axis: int,
+    start: Any,
+    length: int,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside.
 
     Examples:
@@ -1516,15 +2048,29 @@ def narrow(*, input: Any, axis: int, start: Any, length: int) -> Tensor:
     """
 
 @overload
-def narrow_copy(input: Any, dim: int, start: Any, length: int) -> Tensor: ...
+def narrow_copy(
+    input: Any,
+    dim: int,
+    start: Any,
+    length: int,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor: ...
 @overload
-def narrow_copy(*, input: Any, axis: int, start: Any, length: int) -> Tensor:
+def narrow_copy(
+    *,
+    input: Any,
+    axis: int,
+    start: Any,
+    length: int,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`length` elements along `dim` from `start` on, in memory of its own."""
 
-def ne(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def ne(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """x != y elementwise, bool."""
 
-def neg(input: TensorLike, *, out: None = None) -> Tensor:
+def neg(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """-x.
 
     Examples:
@@ -1532,13 +2078,18 @@ def neg(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([-1.,  2.])
     """
 
-def nextafter(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def nextafter(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The next number towards y."""
 
 @overload
-def nonzero(input: Any, *, as_tuple: Literal[False] = False) -> Tensor: ...
+def nonzero(input: Any, *, as_tuple: Literal[False] = False, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def nonzero(input: Any, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
+def nonzero(
+    input: Any,
+    *,
+    as_tuple: Literal[True],
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> tuple[Tensor, ...]:
     """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only.
 
     Examples:
@@ -1547,7 +2098,13 @@ def nonzero(input: Any, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
                 [2]])
     """
 
-def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
+def nonzero_static(
+    input: Any,
+    *,
+    size: int,
+    fill_value: int = -1,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`nonzero` with `size` rows, cut off or filled up: (size, axes), int64. Raises ArgumentError for a negative size."""
 
 def norm(
@@ -1557,6 +2114,7 @@ def norm(
     keepdim: bool = False,
     dtype: Any = None,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: Any = None,
     keepdims: bool = False,
 ) -> Tensor:
@@ -1606,13 +2164,21 @@ def ones_like(
         tensor([1., 1.])
     """
 
-def orgqr(A: Any, tau: Any) -> Tensor:
+def orgqr(A: Any, tau: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The first columns of the product of Householder reflections I - tau v v.H, whose v lie below A's diagonal."""
 
-def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
+def ormqr(
+    input: Any,
+    tau: Any,
+    other: Any,
+    left: bool = True,
+    transpose: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """Q other, or other Q for left=False, with the whole unitary Q of reflections; Q.H for transpose=True."""
 
-def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
+def outer(input: TensorLike, vec2: TensorLike, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """input[i] * vec2[j] for 1-D operands.
 
     Examples:
@@ -1621,7 +2187,14 @@ def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
                 [6., 8.]])
     """
 
-def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+def pca_lowrank(
+    A: Any,
+    q: int | None = None,
+    center: bool = True,
+    niter: int = 2,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
     """(U, S, V) of `svd_lowrank` for A whose columns have their means taken away, unless center is False: V's columns are
     the
     principal directions. q: min(6, m, n) unless given. Raises ArgumentError.
@@ -1635,25 +2208,30 @@ def permute(input: TensorLike, *axes: ShapeLike, dims: ShapeLike | None = None) 
         torch.Size([4, 2, 3])
     """
 
-def permute_copy(input: Any, *args: Any, _source: str = 'permute', **named: Any) -> Tensor:
+def permute_copy(input: Any, *args: Any, _source: str = 'permute', out: Tensor | None = None, **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
-def pinverse(input: Any, rcond: float = 1e-15) -> Tensor:
+def pinverse(input: Any, rcond: float = 1e-15, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`linalg.pinv` by an older name."""
 
-def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+def poisson(
+    input: Tensor,
+    generator: Generator | None = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """Poisson numbers with the rates in `input`, in its dtype."""
 
-def polar(abs: Any, angle: Any) -> Tensor:
+def polar(abs: Any, angle: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """abs (cos(angle) + i sin(angle)). Both are float32, or both float64; raises DTypeError otherwise."""
 
-def polygamma(n: int, input: Any) -> Tensor:
+def polygamma(n: int, input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The n-th derivative of `digamma`. Raises ArgumentError for a negative n."""
 
-def positive(input: Any) -> Tensor:
+def positive(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` itself. Raises DTypeError for booleans."""
 
-def pow(input: TensorLike, exponent: TensorLike, *, out: None = None) -> Tensor:
+def pow(input: TensorLike, exponent: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """input ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
     Raises DTypeError for negative powers of integers and for booleans.
@@ -1669,6 +2247,7 @@ def prod(
     keepdim: bool = False,
     *,
     dtype: Any = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: Any = None,
     keepdims: bool = False,
 ) -> Tensor:
@@ -1679,10 +2258,17 @@ def prod(
         tensor(24.)
     """
 
-def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
+def put(
+    input: Any,
+    index: Any,
+    source: Any,
+    accumulate: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`input` with values at positions of the flattened array; they are added with `accumulate`."""
 
-def qr(input: Any, some: bool = True) -> return_types.qr:
+def qr(input: Any, some: bool = True, *, out: Tensor | tuple[Tensor, ...] | None = None) -> return_types.qr:
     """`linalg.qr` by an older name."""
 
 def quantile(
@@ -1692,6 +2278,7 @@ def quantile(
     keepdim: bool = False,
     *,
     interpolation: str = 'linear',
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: int | None = None,
     keepdims: bool = False,
 ) -> Tensor:
@@ -1700,7 +2287,7 @@ def quantile(
     A NaN makes its row NaN. Raises ArgumentError, DTypeError for integers.
     """
 
-def rad2deg(input: Any) -> Tensor:
+def rad2deg(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Radians as degrees."""
 
 def rand_like(
@@ -1741,13 +2328,13 @@ def randn_like(
 ) -> Tensor:
     """`randn` of the shape of `input`, and of its dtype unless one is given."""
 
-def ravel(input: Any) -> Tensor:
+def ravel(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` with all axes joined into one."""
 
-def real(input: Any) -> Tensor:
+def real(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The real parts; of real numbers, `input` itself. A view of complex numbers."""
 
-def reciprocal(input: TensorLike, *, out: None = None) -> Tensor:
+def reciprocal(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """1 / input.
 
     Examples:
@@ -1755,7 +2342,7 @@ def reciprocal(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.5000, 0.2500])
     """
 
-def relu(input: TensorLike, *, out: None = None) -> Tensor:
+def relu(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.
 
     Examples:
@@ -1763,19 +2350,33 @@ def relu(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0., 2.])
     """
 
-def remainder(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def remainder(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """x - y * floor(x / y): the sign of y. Raises DivisionError where integers are divided by 0."""
 
 @overload
-def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor: ...
+def renorm(
+    input: Any,
+    p: float,
+    dim: int,
+    maxnorm: float,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor: ...
 @overload
-def renorm(*, input: Any, p: float, axis: int, maxnorm: float) -> Tensor:
+def renorm(
+    *,
+    input: Any,
+    p: float,
+    axis: int,
+    maxnorm: float,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`input` whose slices along `dim` have a p-norm of at most `maxnorm`."""
 
 @overload
-def repeat(input: Any, *repeats: Any) -> Tensor: ...
+def repeat(input: Any, *repeats: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def repeat(input: Any, *, repeats: Any) -> Tensor:
+def repeat(input: Any, *, repeats: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` repeated so often along each axis, new axes in front: NumPy's `tile`."""
 
 def repeat_interleave(
@@ -1784,6 +2385,7 @@ def repeat_interleave(
     dim: int | None = None,
     *,
     output_size: int | None = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: int | None = None,
 ) -> Tensor:
     """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
@@ -1804,13 +2406,21 @@ def reshape(input: TensorLike, *extents: ShapeLike, shape: ShapeLike | None = No
                 [3, 4, 5]])
     """
 
-def reshape_as(input: Any, other: Any) -> Tensor:
+def reshape_as(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` in the shape of `other`."""
 
-def resolve_conj(input: Any) -> Tensor:
+def resolve_conj(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input`: a conjugate is computed when it is written."""
 
-def roll(input: Any, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
+def roll(
+    input: Any,
+    shifts: Any,
+    dims: Any = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    dim: Any = None,
+    axis: Any = None,
+) -> Tensor:
     """`input` with elements moved by `shifts` along `dims`, round the end, in memory of its own; of the flattened one
     without
     dims.
@@ -1820,10 +2430,18 @@ def roll(input: Any, shifts: Any, dims: Any = None, *, dim: Any = None, axis: An
         tensor([3, 1, 2])
     """
 
-def rot90(input: Any, k: int = 1, dims: Any = (0, 1), *, dim: Any = (0, 1), axis: Any = (0, 1)) -> Tensor:
+def rot90(
+    input: Any,
+    k: int = 1,
+    dims: Any = (0, 1),
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    dim: Any = (0, 1),
+    axis: Any = (0, 1),
+) -> Tensor:
     """`input` turned k times by 90 degrees in the plane of two axes, from the first to the second."""
 
-def round(input: Any, *, decimals: int = 0) -> Tensor:
+def round(input: Any, *, decimals: int = 0, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The nearest number with so many decimals, halves to even. Integers stay what they are.
 
     Examples:
@@ -1831,7 +2449,7 @@ def round(input: Any, *, decimals: int = 0) -> Tensor:
         tensor([ 0.,  2., -3.])
     """
 
-def rsqrt(input: TensorLike, *, out: None = None) -> Tensor:
+def rsqrt(input: TensorLike, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """1 / sqrt(input).
 
     Examples:
@@ -1839,7 +2457,7 @@ def rsqrt(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.5000, 0.2500])
     """
 
-def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def rsub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """other - alpha * input."""
 
 def scan(
@@ -1877,6 +2495,7 @@ def scatter(
     *,
     reduce: str | None = None,
     value: Any = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> Tensor: ...
 @overload
 def scatter(
@@ -1887,6 +2506,7 @@ def scatter(
     src: Any = None,
     reduce: str | None = None,
     value: Any = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> Tensor:
     """`input` with values at positions along `dim`: `out[index[i, j], j] = src[i, j]` for dim 0. Where several meet the
     last
@@ -1894,9 +2514,23 @@ def scatter(
     """
 
 @overload
-def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor: ...
+def scatter_add(
+    input: Any,
+    dim: int,
+    index: Any,
+    src: Any,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor: ...
 @overload
-def scatter_add(*, input: Any, axis: int, index: Any, src: Any) -> Tensor:
+def scatter_add(
+    *,
+    input: Any,
+    axis: int,
+    index: Any,
+    src: Any,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`input` with `src` added at positions along `dim`.
 
     Examples:
@@ -1905,9 +2539,27 @@ def scatter_add(*, input: Any, axis: int, index: Any, src: Any) -> Tensor:
     """
 
 @overload
-def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor: ...
+def scatter_reduce(
+    input: Any,
+    dim: int,
+    index: Any,
+    src: Any,
+    reduce: str,
+    *,
+    include_self: bool = True,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor: ...
 @overload
-def scatter_reduce(*, input: Any, axis: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Tensor:
+def scatter_reduce(
+    *,
+    input: Any,
+    axis: int,
+    index: Any,
+    src: Any,
+    reduce: str,
+    include_self: bool = True,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`input` combined with `src` at positions along `dim`: "sum", "prod", "mean", "amax" or "amin"; without include_self,
     of
     the values alone where there are any.
@@ -1921,6 +2573,7 @@ def searchsorted(
     right: bool = False,
     side: str | None = None,
     sorter: Any = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> Tensor:
     """Where `input` has to be put into a sequence that is sorted along its last axis, before equal elements or after them
     (`right`). The leading extents are equal, or the sequence is 1-D. Raises ShapeError, ArgumentError.
@@ -1931,24 +2584,38 @@ def searchsorted(
     """
 
 @overload
-def select(input: Any, dim: int, index: Any) -> Tensor: ...
+def select(input: Any, dim: int, index: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def select(*, input: Any, axis: int, index: Any) -> Tensor:
+def select(*, input: Any, axis: int, index: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The slice at one position along `dim`, without that axis. Raises IndexRangeError."""
 
-def select_copy(input: Any, *args: Any, _source: str = 'select', **named: Any) -> Tensor:
+def select_copy(input: Any, *args: Any, _source: str = 'select', out: Tensor | None = None, **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
 @overload
-def select_scatter(input: Any, src: Any, dim: int, index: int) -> Tensor: ...
+def select_scatter(
+    input: Any,
+    src: Any,
+    dim: int,
+    index: int,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor: ...
 @overload
-def select_scatter(*, input: Any, src: Any, axis: int, index: int) -> Tensor:
+def select_scatter(
+    *,
+    input: Any,
+    src: Any,
+    axis: int,
+    index: int,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`input` with `src` as the slice at one position along `dim`."""
 
-def sgn(input: Any) -> Tensor:
+def sgn(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """x / |x|, 0 for 0; of real numbers `sign`."""
 
-def sigmoid(input: TensorLike, *, out: None = None) -> Tensor:
+def sigmoid(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-x)).
 
     Examples:
@@ -1956,7 +2623,7 @@ def sigmoid(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.5000, 0.8808])
     """
 
-def sign(input: Any, *, out: None = None) -> Tensor:
+def sign(input: Any, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are.
 
     Examples:
@@ -1964,10 +2631,10 @@ def sign(input: Any, *, out: None = None) -> Tensor:
         tensor([-1.,  0.,  1.])
     """
 
-def signbit(input: Any) -> Tensor:
+def signbit(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Whether the sign is negative, of -0.0 too."""
 
-def sin(input: TensorLike, *, out: None = None) -> Tensor:
+def sin(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Sine.
 
     Examples:
@@ -1975,10 +2642,10 @@ def sin(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.0000, 0.8415])
     """
 
-def sinc(input: Any) -> Tensor:
+def sinc(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """sin(pi x) / (pi x), 1 at 0."""
 
-def sinh(input: TensorLike, *, out: None = None) -> Tensor:
+def sinh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic sine.
 
     Examples:
@@ -1993,6 +2660,7 @@ def slice_copy(
     end: int | None = None,
     step: int = 1,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: int = 0,
 ) -> Tensor:
     """input[start:end:step] along `dim`, in memory of its own."""
@@ -2005,14 +2673,22 @@ def slice_scatter(
     end: int | None = None,
     step: int = 1,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: int = 0,
 ) -> Tensor:
     """`input` with `src` in the place of the slice start:end:step along `dim`."""
 
-def slogdet(A: Any) -> return_types.slogdet:
+def slogdet(A: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> return_types.slogdet:
     """The named tuple (sign, logabsdet) of square matrices."""
 
-def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
+def softmax(
+    x: TensorLike,
+    axis: Axis = -1,
+    dtype: DTypeLike | None = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    dim: Axis = -1,
+) -> Tensor:
     """exp(x) / sum(exp(x)) over `axis`, without overflow.
 
     Examples:
@@ -2029,6 +2705,7 @@ def sort(
     descending: bool = False,
     *,
     stable: bool = False,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: int = -1,
 ) -> return_types.Pair:
     """The named tuple (values, indices) of `input` sorted along `dim`.
@@ -2038,7 +2715,14 @@ def sort(
         tensor([1, 2, 3])
     """
 
-def split(tensor: Any, split_size_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+def split(
+    tensor: Any,
+    split_size_or_sections: Any,
+    dim: int = 0,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: int = 0,
+) -> tuple[Tensor, ...]:
     """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
     Raises ArgumentError for sizes that don't add up to the extent.
@@ -2051,7 +2735,14 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0, *, axis: int =
 def split_copy(input: Any, *args: Any, _source: str = 'split', **named: Any) -> tuple[Tensor, ...]:
     """As the function without `_copy`, in memory of its own."""
 
-def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(
+    input: Any,
+    split_sizes: Any,
+    dim: int = 0,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: int = 0,
+) -> tuple[Tensor, ...]:
     """Parts of these sizes along `dim`."""
 
 def split_with_sizes_copy(
@@ -2062,7 +2753,7 @@ def split_with_sizes_copy(
 ) -> tuple[Tensor, ...]:
     """As the function without `_copy`, in memory of its own."""
 
-def sqrt(input: TensorLike, *, out: None = None) -> Tensor:
+def sqrt(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Square root.
 
     Examples:
@@ -2070,7 +2761,7 @@ def sqrt(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([2., 3.])
     """
 
-def square(input: TensorLike, *, out: None = None) -> Tensor:
+def square(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """x * x; booleans count as integers.
 
     Examples:
@@ -2078,7 +2769,7 @@ def square(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([4., 9.])
     """
 
-def squeeze(x: Any, axis: Axis = None, *, dim: Axis = None) -> Tensor:
+def squeeze(x: Any, axis: Axis = None, *, out: Tensor | tuple[Tensor, ...] | None = None, dim: Axis = None) -> Tensor:
     """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1.
 
     Examples:
@@ -2086,10 +2777,16 @@ def squeeze(x: Any, axis: Axis = None, *, dim: Axis = None) -> Tensor:
         torch.Size([2, 3])
     """
 
-def squeeze_copy(input: Any, *args: Any, _source: str = 'squeeze', **named: Any) -> Tensor:
+def squeeze_copy(input: Any, *args: Any, _source: str = 'squeeze', out: Tensor | None = None, **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
-def stack(tensors: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
+def stack(
+    tensors: Sequence[TensorLike],
+    axis: int = 0,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    dim: int = 0,
+) -> Tensor:
     """The operands side by side along a new axis. Raises ShapeError when the shapes differ.
 
     Examples:
@@ -2105,6 +2802,7 @@ def std(
     keepdim: bool = False,
     *,
     correction: Any = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: Any = None,
     keepdims: bool = False,
 ) -> Tensor:
@@ -2122,6 +2820,7 @@ def std_mean(
     keepdim: bool = False,
     *,
     correction: Any = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: Any = None,
     keepdims: bool = False,
 ) -> tuple[Tensor, Tensor]:
@@ -2139,6 +2838,8 @@ def stft(
     onesided: bool | None = None,
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> Tensor:
     """The transforms of windows of `n_fft` elements every `hop_length` (n_fft // 4), frequencies before windows.
 
@@ -2156,7 +2857,7 @@ def stop_gradient(x: TensorLike) -> Tensor:
         (tensor(3.),)
     """
 
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """input - alpha * other, broadcast. Raises DTypeError for booleans.
 
     Examples:
@@ -2172,7 +2873,7 @@ def sum(
     dim: Any = None,
     keepdim: bool = False,
     dtype: Any = None,
-    out: None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The sum; integers and booleans in int64. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
     for a bad one.
@@ -2183,27 +2884,47 @@ def sum(
     """
 
 @overload
-def sum_to_size(input: Any, *size: Any) -> Tensor: ...
+def sum_to_size(input: Any, *size: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def sum_to_size(input: Any, *, size: Any) -> Tensor:
+def sum_to_size(input: Any, *, size: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
 
-def svd(input: Any, some: bool = True, compute_uv: bool = True) -> return_types.svd_v:
+def svd(
+    input: Any,
+    some: bool = True,
+    compute_uv: bool = True,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> return_types.svd_v:
     """The named tuple (U, S, V) with input = U diag(S) V.H, by an older name."""
 
-def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+def svd_lowrank(
+    A: Any,
+    q: int | None = 6,
+    niter: int | None = 2,
+    M: Any = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
     """(U, S, V) with A - M close to U diag(S) V.H, of q columns, found with `niter` rounds from random vectors."""
 
-def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
+def swapaxes(x: Any, axis0: int, axis1: int, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """x with two axes exchanged."""
 
-def t(input: Any) -> Tensor:
+def t(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
 
-def t_copy(input: Any, *args: Any, _source: str = 't', **named: Any) -> Tensor:
+def t_copy(input: Any, *args: Any, _source: str = 't', out: Tensor | None = None, **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
-def take(x: TensorLike, index: TensorLike, axis: int | None = None, *, dim: int | None = None) -> Tensor:
+def take(
+    x: TensorLike,
+    index: TensorLike,
+    axis: int | None = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    dim: int | None = None,
+) -> Tensor:
     """x[index] along `axis`: the index's shape replaces that axis. Of the flattened x when no axis is given, as in PyTorch
     and NumPy. Negative indices count from the end.
 
@@ -2222,7 +2943,14 @@ def take_along_axis(x: TensorLike, index: TensorLike, axis: int = -1) -> Tensor:
                 [3.]])
     """
 
-def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
+def take_along_dim(
+    input: Any,
+    indices: Any,
+    dim: int | None = None,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: int | None = None,
+) -> Tensor:
     """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one.
 
     Examples:
@@ -2231,7 +2959,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, axis: in
                 [2]])
     """
 
-def tan(input: TensorLike, *, out: None = None) -> Tensor:
+def tan(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Tangent.
 
     Examples:
@@ -2239,7 +2967,7 @@ def tan(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.0000, 1.5574])
     """
 
-def tanh(input: TensorLike, *, out: None = None) -> Tensor:
+def tanh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic tangent.
 
     Examples:
@@ -2247,17 +2975,32 @@ def tanh(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.0000, 0.7616])
     """
 
-def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(
+    input: Any,
+    indices_or_sections: Any,
+    dim: int = 0,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: int = 0,
+) -> tuple[Tensor, ...]:
     """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions, as
     `numpy.array_split`."""
 
-def tensordot(a: Any, b: Any, dims: Any = 2, *, dim: Any = 2, axis: Any = 2) -> Tensor:
+def tensordot(
+    a: Any,
+    b: Any,
+    dims: Any = 2,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    dim: Any = 2,
+    axis: Any = 2,
+) -> Tensor:
     """Sums of products over axes of a and of b: `dims` of a's last and b's first, or two lists of axes."""
 
 @overload
-def tile(input: Any, *dims: Any) -> Tensor: ...
+def tile(input: Any, *dims: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def tile(input: Any, *, dims: Any) -> Tensor:
+def tile(input: Any, *, dims: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`repeat`, with 1 for the counts that are missing in front.
 
     Examples:
@@ -2272,6 +3015,7 @@ def topk(
     largest: bool = True,
     sorted: bool = True,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: int = -1,
 ) -> return_types.Pair:
     """The named tuple (values, indices) of the k largest elements along `dim`, or the smallest ones, in order.
@@ -2283,7 +3027,7 @@ def topk(
         tensor([0, 2])
     """
 
-def trace(input: Any) -> Tensor:
+def trace(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The sum of the diagonal of a matrix.
 
     Examples:
@@ -2299,10 +3043,24 @@ def transpose(input: TensorLike, *axes: ShapeLike, dim0: int | None = None, dim1
         torch.Size([3, 2])
     """
 
-def transpose_copy(input: Any, *args: Any, _source: str = 'transpose', **named: Any) -> Tensor:
+def transpose_copy(
+    input: Any,
+    *args: Any,
+    _source: str = 'transpose',
+    out: Tensor | None = None,
+    **named: Any,
+) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
-def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Tensor:
+def trapezoid(
+    y: Any,
+    x: Any = None,
+    *,
+    dx: float = 1,
+    dim: int = -1,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: int = -1,
+) -> Tensor:
     """The area under y along `dim` by the trapezoidal rule, at the places x or at distances dx."""
 
 def triangular_solve(
@@ -2311,10 +3069,12 @@ def triangular_solve(
     upper: bool = True,
     transpose: bool = False,
     unitriangular: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> return_types.triangular_solve:
     """The named tuple (solution, cloned_coefficient) of A X = input with a triangle of A."""
 
-def tril(input: Any, diagonal: int = 0) -> Tensor:
+def tril(input: Any, diagonal: int = 0, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
 
 def tril_indices(
@@ -2328,7 +3088,7 @@ def tril_indices(
 ) -> Tensor:
     """The positions (2, number) of the elements of one triangle of a row x col matrix."""
 
-def triu(input: Any, diagonal: int = 0) -> Tensor:
+def triu(input: Any, diagonal: int = 0, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
 
 def triu_indices(
@@ -2342,7 +3102,7 @@ def triu_indices(
 ) -> Tensor:
     """The positions (2, number) of the elements of one triangle of a row x col matrix."""
 
-def trunc(input: Any) -> Tensor:
+def trunc(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The integer next to `input` on the side of 0; integers stay what they are.
 
     Examples:
@@ -2350,7 +3110,13 @@ def trunc(input: Any) -> Tensor:
         tensor([ 1., -1.])
     """
 
-def unbind(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unbind(
+    input: Any,
+    dim: int = 0,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: int = 0,
+) -> tuple[Tensor, ...]:
     """The slices along `dim`, without that axis.
 
     Examples:
@@ -2362,15 +3128,22 @@ def unbind_copy(input: Any, *args: Any, _source: str = 'unbind', **named: Any) -
     """As the function without `_copy`, in memory of its own."""
 
 @overload
-def unflatten(input: Any, dim: int, sizes: Any) -> Tensor: ...
+def unflatten(input: Any, dim: int, sizes: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def unflatten(*, input: Any, axis: int, sizes: Any) -> Tensor:
+def unflatten(*, input: Any, axis: int, sizes: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` with one axis cut into several of these extents, of which one may be -1."""
 
-def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
+def unfold(
+    input: Any,
+    dimension: int,
+    size: int,
+    step: int,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """Windows of `size` elements every `step` along an axis; they lie along a new last axis. A view."""
 
-def unfold_copy(input: Any, *args: Any, _source: str = 'unfold', **named: Any) -> Tensor:
+def unfold_copy(input: Any, *args: Any, _source: str = 'unfold', out: Tensor | None = None, **named: Any) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
 @overload
@@ -2381,6 +3154,7 @@ def unique(
     return_counts: Literal[False] = False,
     dim: int | None = None,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: int | None = None,
 ) -> Tensor: ...
 @overload
@@ -2391,6 +3165,7 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: int | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
     """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts.
@@ -2407,6 +3182,7 @@ def unique_consecutive(
     return_counts: Literal[False] = False,
     dim: int | None = None,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: int | None = None,
 ) -> Tensor: ...
 @overload
@@ -2416,17 +3192,18 @@ def unique_consecutive(
     return_counts: bool = False,
     dim: int | None = None,
     *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: int | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
     """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
+def unravel_index(indices: Any, shape: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> tuple[Tensor, ...]:
     """Positions in the flattened array as positions along each axis."""
 
 @overload
-def unsqueeze(x: TensorLike, axis: int) -> Tensor: ...
+def unsqueeze(x: TensorLike, axis: int, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def unsqueeze(*, x: TensorLike, dim: int) -> Tensor:
+def unsqueeze(*, x: TensorLike, dim: int, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """PyTorch's name of `expand_dims`.
 
     Examples:
@@ -2434,10 +3211,22 @@ def unsqueeze(*, x: TensorLike, dim: int) -> Tensor:
         torch.Size([1, 2, 3])
     """
 
-def unsqueeze_copy(input: Any, *args: Any, _source: str = 'unsqueeze', **named: Any) -> Tensor:
+def unsqueeze_copy(
+    input: Any,
+    *args: Any,
+    _source: str = 'unsqueeze',
+    out: Tensor | None = None,
+    **named: Any,
+) -> Tensor:
     """As the function without `_copy`, in memory of its own."""
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
+def vander(
+    x: Any,
+    N: int | None = None,
+    increasing: bool = False,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """Powers of a vector as columns, the highest first unless `increasing`; of integers int64."""
 
 def var(
@@ -2447,6 +3236,7 @@ def var(
     keepdim: bool = False,
     *,
     correction: Any = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: Any = None,
     keepdims: bool = False,
 ) -> Tensor:
@@ -2466,30 +3256,37 @@ def var_mean(
     keepdim: bool = False,
     *,
     correction: Any = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
     axis: Any = None,
     keepdims: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """`var` and `mean`."""
 
-def vdot(input: Any, other: Any) -> Tensor:
+def vdot(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The product of two vectors, of which the first is conjugated."""
 
-def view_as(input: Any, other: Any) -> Tensor:
+def view_as(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` in the shape of `other`, in the same memory."""
 
-def view_as_complex(input: Any) -> Tensor:
+def view_as_complex(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Pairs of real numbers, shape (..., 2), as complex ones. Raises DTypeError, and ShapeError for another shape."""
 
-def view_as_complex_copy(input: Any) -> Tensor:
+def view_as_complex_copy(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`view_as_complex` in memory of its own."""
 
-def view_as_real(input: Any) -> Tensor:
+def view_as_real(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Complex numbers as pairs of real ones: shape (..., 2), a view. Raises DTypeError for real numbers."""
 
-def view_as_real_copy(input: Any) -> Tensor:
+def view_as_real_copy(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`view_as_real` in memory of its own."""
 
-def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Tensor:
+def view_copy(
+    input: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Tensor:
     """`input` in another shape, in memory of its own."""
 
 def vsplit(
@@ -2499,17 +3296,18 @@ def vsplit(
     _name: str = 'vsplit',
     _axis: int = 0,
     _least: int = 2,
+    out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> tuple[Tensor, ...]:
     """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
 @overload
-def vstack(*tensors: Any) -> Tensor: ...
+def vstack(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
-def vstack(*, tensors: Any) -> Tensor:
+def vstack(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
 @overload
-def where(condition: TensorLike, input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor: ...
+def where(condition: TensorLike, input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def where(condition: TensorLike) -> tuple[Tensor, ...]:
     """`input` where the condition holds, else `other`; all broadcast. The gradient flows to the chosen side only.
@@ -2588,7 +3386,7 @@ def while_loop(
         (tensor(0.6250), tensor(6))
     """
 
-def xlogy(input: Any, other: Any) -> Tensor:
+def xlogy(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """input * log(other), 0 where `input` is 0 unless `other` is NaN."""
 
 def zeros_like(

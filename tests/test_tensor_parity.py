@@ -58,10 +58,10 @@ OTHER_ARGUMENTS = {
     "cuda", "det", "dsplit", "geometric_", "half",
     "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_", "index_reduce", "index_reduce_",
     "inverse", "istft", "logdet", "lu_solve", "masked_select", "matrix_exp", "matrix_power", "narrow", "narrow_copy", "put",
-    "put_", "as_strided_", "nonzero_static", "register_post_accumulate_grad_hook", "renorm", "renorm_", "resize_", "resize_as_",
-    "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "select_scatter", "set_",
-    "slogdet", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "triangular_solve", "unflatten", "unfold",
-    "stft", "unsqueeze_", "map_", "to_device", "orgqr", "ormqr", "share_memory_", "storage", "storage_type", "untyped_storage",
+    "put_", "nonzero_static", "register_post_accumulate_grad_hook", "renorm", "renorm_",
+    "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "select_scatter",
+    "slogdet", "triangular_solve", "unflatten", "unfold",
+    "stft", "map_", "to_device", "orgqr", "ormqr", "share_memory_", "storage", "storage_type", "untyped_storage",
 }  # fmt: skip
 """Take none of the arguments below, or refuse all: tests/ops has rows of them."""
 PLAIN = {"matrix", "vector", "number", "long", "complex"}

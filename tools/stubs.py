@@ -188,6 +188,17 @@ def spellings(function: Callable[..., Any], parameters: list[inspect.Parameter])
     return [parameters, [p.replace(name=renamed.get(p.name, p.name), kind=p.KEYWORD_ONLY) for p in parameters]]
 
 
+def with_out(function: Callable[..., Any], parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
+    """The parameters of a function, and `out=` where `spelled` takes it for the function."""
+    if not getattr(function, "takes_out", False):
+        return parameters
+    named = [p for p in parameters if p.kind is p.VAR_KEYWORD]
+    out = inspect.Parameter(
+        "out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | tuple[Tensor, ...] | None"
+    )
+    return [*(p for p in parameters if p not in named), out, *named]
+
+
 def signatures(function: Callable[..., Any]) -> list[inspect.Signature]:
     """Those of a function's overloads, or its own."""
     return [inspect.signature(variant) for variant in get_overloads(function) or [function]]
@@ -247,7 +258,7 @@ def functions_class(name: str, doc: str, functions: Mapping[str, Callable[..., A
         texts = [
             writer.signature(parameters, returned(name, signature, matrices))
             for signature in signatures(function)
-            for parameters in spellings(function, list(signature.parameters.values()))
+            for parameters in spellings(function, with_out(function, list(signature.parameters.values())))
         ]
         writer.function(name, texts, function.__doc__)
     return writer

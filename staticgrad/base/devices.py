@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, TypedDict, TypeVar
+from typing import Any
 
 from ..errors import ArgumentError, DeviceError
-from .types import DTypeLike
-
-Factory = TypeVar("Factory", bound=Callable[..., Any])
 
 KINDS = ("cpu", "cuda", "mps", "xpu", "meta", "hpu", "xla", "mtia", "vulkan", "ipu")
 """The names that PyTorch's `device` takes; tensors can only be on the first."""
@@ -85,75 +80,3 @@ def check_device(value: Any) -> None:
             "does not exist",
             'use device("cpu"), or device("cuda" if cuda.is_available() else "cpu")',
         )
-
-
-class Placement(TypedDict, total=False):
-    """Where PyTorch lets a factory of tensors place its result. Checked; on the CPU they change nothing."""
-
-    device: Any
-    layout: Any
-    out: Any
-    pin_memory: bool
-
-
-class LikePlacement(TypedDict, total=False):
-    """The same of a factory that takes its shape from another tensor."""
-
-    device: Any
-    layout: Any
-    memory_format: Any
-
-
-class Kind(TypedDict, total=False):
-    """What else a factory takes by keyword."""
-
-    dtype: DTypeLike | None
-    requires_grad: bool
-
-
-class Options(Kind, Placement, total=False):
-    """The keyword arguments of a factory that takes no more than extents or numbers by position."""
-
-
-DEFAULTS = {"pin_memory": False, "requires_grad": False}
-"""Of options that are not None by default."""
-
-
-def factory(record: type) -> Callable[[Factory], Factory]:
-    """Give a function whose last parameter is `**options: Unpack[record]` a signature that lists the options."""
-    kinds = {name: getattr(kind, "__forward_arg__", kind) for name, kind in record.__annotations__.items()}
-
-    def described(function: Factory) -> Factory:
-        signature = inspect.signature(function)
-        own = list(signature.parameters.values())[:-1]
-        named = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=DEFAULTS.get(name), annotation=kind)
-            for name, kind in kinds.items()
-        ]
-        function.__signature__ = signature.replace(parameters=[*own, *named])  # type: ignore[attr-defined]
-        return function
-
-    return described
-
-
-def check_options(function: str, options: Mapping[str, Any], record: type) -> None:
-    """Raises TypeError for an option that the record doesn't have, and DeviceError or ArgumentError for one that only other
-    devices, layouts, or memory given from outside would make sense of."""
-    for name, value in options.items():
-        if name not in record.__annotations__:
-            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
-        if value is None:
-            continue
-        if name == "device":
-            check_device(value)
-        elif name == "out":
-            refuse_out(function)
-        elif name == "layout" and str(value) not in ("strided", "torch.strided"):
-            raise ArgumentError(f"{function}: layout has to be strided, got {value!r}")
-
-
-def refuse_out(function: str) -> None:
-    """Raises ArgumentError: results are new tensors, in every mode."""
-    raise ArgumentError(
-        f"{function}: out= is not supported: a result is a new tensor", f"write out.copy_({function}(...)), or use the result"
-    )

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from .. import ops  # noqa: F401 - fills the op table that the front end reads
-from . import execution, function_nodes, inplace_methods, python_functions, replay  # noqa: F401 - fill the front end's tables
+from . import execution, function_nodes, inplace_methods, out_arguments, python_functions, replay  # noqa: F401 - fill the front end's tables
 from .backward import backward, grad
 from .calls import composites, fast_ops, routes  # noqa: F401 - as these
 from .creation import (

@@ -8,7 +8,7 @@ from typing import Any, Unpack, cast
 
 import numpy as np
 
-from ..base.devices import Options, Placement, check_device, check_options, factory
+from ..base.devices import check_device
 from ..base.types import (
     TENSOR_NAMES,
     DTypeLike,
@@ -24,7 +24,23 @@ from ..base.types import (
 )
 from ..errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError
 from ..ir import REGISTRY
-from ..operators import F, Lifted, Operators, Symbol, TensorLike, append, as_array, frontends, is_tensor, state, warn_former
+from ..operators import (
+    F,
+    Lifted,
+    Operators,
+    Options,
+    Placement,
+    Size,
+    Symbol,
+    TensorLike,
+    append,
+    as_array,
+    factory,
+    frontends,
+    is_tensor,
+    state,
+    warn_former,
+)
 from ..operators import Tensor as AnyTensor
 from ..operators.nodes import NUMBERS
 from .tensor import PublicTensor, Tensor, make_public
@@ -141,11 +157,10 @@ def _extents(shape: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
     return as_shape(tuple(int(d) if is_tensor(d) else d for d in shape))
 
 
-def _constant(name: str, value: int, shape: tuple[int, ...], options: Options) -> AnyTensor:
+def _constant(value: int, shape: tuple[int, ...], options: Options) -> AnyTensor:
     """One value everywhere, with the options of a factory."""
     if not options:
         return _filled(value, shape, get_default_dtype(), False)
-    check_options(name, options, Options)
     return _filled(value, shape, _dtype(options.get("dtype")), options.get("requires_grad", False))
 
 
@@ -158,7 +173,7 @@ def zeros(*shape: ShapeLike | AnyTensor, size: ShapeLike | None = None, **option
         tensor([[0., 0., 0.],
                 [0., 0., 0.]])
     """
-    return _constant("zeros", 0, _extents(shape, size), options)
+    return _constant(0, _extents(shape, size), options)
 
 
 @factory(Options)
@@ -170,7 +185,7 @@ def ones(*shape: ShapeLike | AnyTensor, size: ShapeLike | None = None, **options
         tensor([[1, 1],
                 [1, 1]])
     """
-    return _constant("ones", 1, _extents(shape, size), options)
+    return _constant(1, _extents(shape, size), options)
 
 
 @factory(Options)
@@ -178,13 +193,12 @@ def empty(
     *shape: ShapeLike | AnyTensor, size: ShapeLike | None = None, memory_format: Any = None, **options: Unpack[Options]
 ) -> AnyTensor:
     """A tensor whose values are yet to be written: zeros, so that a program that reads them is the same in every run."""
-    return _constant("empty", 0, _extents(shape, size), options)
+    return _constant(0, _extents(shape, size), options)
 
 
 @factory(Options)
 def empty_strided(size: ShapeLike, stride: ShapeLike, **options: Unpack[Options]) -> AnyTensor:
     """As `empty`; elements lie `stride` elements apart along each axis. Raises ArgumentError for another number of them."""
-    check_options("empty_strided", options, Options)
     extents, steps = as_shape(size), as_shape(stride)
     if len(extents) != len(steps):
         raise ArgumentError(f"empty_strided: mismatch in length of strides and shape, {steps} and {extents}")
@@ -223,7 +237,6 @@ def full(
         tensor([[7., 7.],
                 [7., 7.]])
     """
-    check_options("full", options, Placement)
     size, fill_value = shape if size is None else size, value if fill_value is None else fill_value
     if isinstance(fill_value, Operators):
         filled = F.clone(F.broadcast_to(fill_value, as_shape(size)))
@@ -242,7 +255,6 @@ def full(
 @factory(Options)
 def scalar_tensor(s: float, **options: Unpack[Options]) -> AnyTensor:
     """A number as a 0-d tensor, of the default float unless `dtype` is given."""
-    check_options("scalar_tensor", options, Options)
     return _made(np.array(s, _dtype(options.get("dtype"))), options.get("requires_grad", False))
 
 
@@ -261,7 +273,6 @@ def eye(
         tensor([[1., 0.],
                 [0., 1.]])
     """
-    check_options("eye", options, Placement)
     n, m = as_shape((n, n if m is None else m))
     kind = _dtype(dtype)
     try:
@@ -288,7 +299,6 @@ def arange(
         >>> sg.arange(3), sg.arange(1.0, 2.0, 0.5)
         (tensor([0, 1, 2]), tensor([1.0000, 1.5000]))
     """
-    check_options("arange", options, Placement)
     end = stop if end is None else end
     given = (0, start) if end is None else (0 if start is None else start, end)
     first, last, by = [_plain(value) for value in (*given, step)]
@@ -318,7 +328,6 @@ def range_(
     **options: Unpack[Options],
 ) -> AnyTensor:
     """start, start + step, ... up to and with `end`, of the default float unless `dtype` is given. PyTorch deprecates it."""
-    check_options("range", options, Options)
     warn_former(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's "
         "range builtin. Instead, use torch.arange, which produces values in [start, end).",
@@ -385,6 +394,8 @@ def _legacy(name: str, dtype: np.dtype, args: tuple[Any, ...], device: Any, requ
     check_device(device)
     if not args:
         return _made(np.zeros((0,), dtype), requires_grad)
+    if len(args) == 1 and isinstance(args[0], Size):  # extents, where a list is data
+        return _made(np.zeros(as_shape(args[0]), dtype), requires_grad)
     if len(args) == 1 and not (isinstance(args[0], (int, np.integer)) and not isinstance(args[0], bool)):
         data = args[0]
         if is_tensor(data):

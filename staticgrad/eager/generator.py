@@ -15,12 +15,26 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ..base.devices import LikePlacement, Options, Placement, check_options, factory
 from ..base.locks import rlock
 from ..base.types import PART_OF, DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef
-from ..operators import F, Operators, Symbol, apply, default_graph, frontends, interception, public, state, torch_function
+from ..operators import (
+    F,
+    LikePlacement,
+    Operators,
+    Options,
+    Placement,
+    Symbol,
+    apply,
+    default_graph,
+    factory,
+    frontends,
+    interception,
+    public,
+    state,
+    torch_function,
+)
 from ..operators import Tensor as AnyTensor
 from ..ops.host_functions import binomial_op, poisson_op
 from ..ops.operands import extent, extents, integer
@@ -163,7 +177,6 @@ def rand(
         >>> sg.rand(2, 3).shape
         torch.Size([2, 3])
     """
-    check_options("rand", options, Options)
     drawn = _draw(uniform_op, shape if size is None else (size,), options.get("dtype"), generator)
     return _with_grad(drawn, options.get("requires_grad", False))
 
@@ -181,7 +194,6 @@ def randn(
         >>> sg.randn(2, 3).shape
         torch.Size([2, 3])
     """
-    check_options("randn", options, Options)
     drawn = _draw(normal_op, shape if size is None else (size,), options.get("dtype"), generator)
     return _with_grad(drawn, options.get("requires_grad", False))
 
@@ -212,7 +224,6 @@ def randint(
         >>> sg.randint(0, 10, (2, 3)).dtype
         dtype('int64')
     """
-    check_options("randint", options, Placement)
     if isinstance(high, (tuple, list)):
         high, size = None, high
     size = shape if size is None else size
@@ -236,7 +247,6 @@ def randperm(
         >>> sorted(sg.randperm(4).tolist())
         [0, 1, 2, 3]
     """
-    check_options("randperm", options, Placement)
     keys = _draw(uniform_op, (as_shape((n,)),), np.float64, generator)
     return _with_grad(F.astype(F.argsort(keys, stable=True), np.int64 if dtype is None else dtype), requires_grad)
 
@@ -254,7 +264,6 @@ def _like(name: str, op: OpDef) -> Any:
         requires_grad: bool = False,
         **options: Unpack[LikePlacement],
     ) -> AnyTensor:
-        check_options(name, options, LikePlacement)
         return _with_grad(_draw_like(op, input, dtype, generator), requires_grad)
 
     function.__name__ = function.__qualname__ = name
@@ -278,7 +287,6 @@ def randint_like(
     **options: Unpack[LikePlacement],
 ) -> AnyTensor:
     """`randint` of the shape of `input`, and of its dtype unless one is given."""
-    check_options("randint_like", options, LikePlacement)
     low, high = _bounds("randint_like", low, high)
     u = _draw_like(uniform_op, input, np.float64, generator)
     return F.astype(F.astype(F.floor(u * (high - low)), np.int64) + low, input.dtype if dtype is None else dtype)
@@ -296,7 +304,6 @@ def normal(
 ) -> AnyTensor:
     """Normal numbers of this mean and standard deviation: numbers with a size, or tensors, broadcast. Gradients flow to
     neither. Raises ArgumentError for a negative deviation, or without a shape."""
-    check_options("normal", options, Options)
     dtype = options.get("dtype")
     if is_number(std) and not isinstance(std, Operators) and std < 0:
         raise ArgumentError(f"normal expects std >= 0.0, but found std {std}")

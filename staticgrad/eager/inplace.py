@@ -48,8 +48,7 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
         raise ShapeError(
             f"{name}: output with shape {shape_text(x.shape)} doesn't match the broadcast shape {shape_text(value.shape)}"
         )
-    if category(value.dtype) > category(x.dtype):
-        raise DTypeError(f"{name}: result type {value.dtype} can't be cast to the desired output type {x.dtype}")
+    check_dtype(x, value, name)
     if isinstance(x, Lifted):
         x.assign(F.astype(value, x.dtype), name)
         return x
@@ -70,8 +69,14 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     x._data[...] = array
     changed = touch(x, 3)
     for tensor, record in updates:
-        _set_record(tensor, record, changed)
+        set_record(tensor, record, changed)
     return x
+
+
+def check_dtype(x: Any, value: Any, name: str) -> None:
+    """Raises DTypeError for a value whose dtype is of a higher category than that of x."""
+    if category(value.dtype) > category(x.dtype):
+        raise DTypeError(f"{name}: result type {value.dtype} can't be cast to the desired output type {x.dtype}")
 
 
 def in_place_of(x: Any, value: Any) -> Any:
@@ -84,7 +89,7 @@ def record_change(x: Tensor, value: Tensor, name: str) -> None:
     updates = _records(x, owner_of(x), value, name)
     now = touch(x)
     for tensor, record in updates:
-        _set_record(tensor, record, now)
+        set_record(tensor, record, now)
 
 
 def of_a_graph(name: str, value: Symbol) -> GraphError:
@@ -130,7 +135,7 @@ def owner_of(x: Tensor) -> Any:
     return x if x._base is None or not np.may_share_memory(data, x._base._data) else x._base
 
 
-def _set_record(tensor: Tensor, record: Record, now: int) -> None:
+def set_record(tensor: Tensor, record: Record, now: int) -> None:
     """From now on `record` is the maker of the tensor's value."""
     tensor._history = (*tensor._history, (now, tensor._record, tensor._tracked))
     tensor._record, tensor._tracked = record, True
@@ -153,7 +158,7 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
         part, seen = wrap(value._data, new), _seen_as(x.dtype, owner)
         mask, flat = part_written(seen, places_of(x, seen), part)
         whole = cast("Tensor", F.where(mask, flat, seen))
-        _forget(whole._record, seen)
+        forget(whole._record, seen)
         whole = whole if seen is owner else cast("Tensor", F.view_as_complex(whole))
         updates = [(owner, whole._record), (x, _read_again(x, owner, whole))]
     if owner._views is UNLISTED:
@@ -231,7 +236,7 @@ def _keep_former(record: Any, x: Tensor) -> None:
         record.inputs = tuple(former if t is x else t for t in record.inputs)
 
 
-def _forget(record: Any, x: Tensor) -> None:
+def forget(record: Any, x: Tensor) -> None:
     """As `_keep_former`, without a copy, for a rule that reads no value of x."""
     record.inputs = tuple(overwritten_operand(x, record) if t is x else t for t in record.inputs)
 

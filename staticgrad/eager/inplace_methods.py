@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..base.types import check_unmasked, shape_text
-from ..errors import ArgumentError, GraphError, ShapeError
+from ..errors import GraphError, ShapeError
 from ..operators import INPLACE, F, Lifted, Operators, Symbol, TensorLike, as_array
 from ..ops.operands import number_in
-from . import item_assignment, random_fills
+from . import item_assignment, layout_changes, random_fills
 from .grad_mode import modes
 from .inplace import check_change, in_place_of, replace, unrecorded
 from .operands import NUMBERS
@@ -50,27 +50,6 @@ def polygamma_(self: Tensor, n: int) -> Tensor:
     """The n-th derivative of `digamma`, in place."""
     check_change(self)
     return replace(self, F.polygamma(n, self), "polygamma_")
-
-
-def _shape_kept(name: str, instead: str) -> Callable[..., Tensor]:
-    def method(self: Tensor, *args: Any, **named: Any) -> Tensor:
-        raise ArgumentError(
-            f"{name}: a tensor keeps its shape and its memory, which records, views and compiled functions depend on",
-            f"write {instead}",
-        )
-
-    method.__name__ = name
-    method.__doc__ = f"Refused: write `{instead}`. Raises ArgumentError."
-    return method
-
-
-for _name, _call in (
-    ("squeeze_", "x.squeeze(dim)"), ("unsqueeze_", "x.unsqueeze(dim)"), ("transpose_", "x.transpose(dim0, dim1)"),
-    ("swapaxes_", "x.swapaxes(axis0, axis1)"), ("swapdims_", "x.swapdims(dim0, dim1)"), ("t_", "x.t()"),
-    ("resize_", "x.reshape(shape), or sg.empty(shape)"), ("resize_as_", "x.reshape(other.shape), or sg.empty_like(other)"),
-    ("as_strided_", "x.as_strided(size, stride)"), ("set_", "source.clone()"),
-):  # fmt: skip
-    setattr(Tensor, _name, _shape_kept(_name, f"x = {_call}"))
 
 
 MOST = 1e38
@@ -150,7 +129,7 @@ def _refused(name: str) -> Callable[..., NoReturn]:
     return method
 
 
-_MODULES = {__name__, item_assignment.__name__, random_fills.__name__}
+_MODULES = {module.__name__ for module in (item_assignment, layout_changes, random_fills)} | {__name__}
 METHODS = tuple(name for name, value in vars(Tensor).items() if getattr(value, "__module__", "") in _MODULES)
 """The names of all of them."""
 for _name in METHODS:

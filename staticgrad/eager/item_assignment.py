@@ -8,12 +8,12 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ..base.types import category, check_unmasked, shape_text
-from ..errors import ArgumentError, DTypeError, GradientError, IndexRangeError, ShapeError
+from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..operators import F, Index, Lifted, Operators, Symbol, TensorLike, misuse
-from ..ops.indexing import check_order
+from ..ops.indexing import ints_first, with_masks
 from ..ops.placing import written
 from .grad_mode import modes
-from .inplace import check_change, of_a_graph, owner_of, part_written, replace, tracer
+from .inplace import check_change, of_a_graph, owner_of, replace, tracer
 from .pending import settle_all
 from .tape import touch
 from .tensor import Tensor
@@ -27,6 +27,7 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     if isinstance(self, Lifted):
         _set_lifted(self, key, value)
         return
+    key = with_masks(key)
     parts = (value, *(key if isinstance(key, tuple) else (key,)))
     for part in parts:
         if isinstance(part, Lifted):
@@ -41,27 +42,29 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     value = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
     keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
     value = fitting(value, self.dtype, keys)
-    check_order(keys)
     plain = tuple([k._data if isinstance(k, Tensor) else k for k in keys])
     owner = owner_of(self)
     if not modes.now.grad or not (self._tracked or value._tracked or owner._tracked):
         _write(self._data, plain, value._data)
         touch(self)
         return
-    places = np.arange(self._data.size).reshape(self.shape)
-    try:
-        places = places[plain]
-    except IndexError as error:
-        raise index_error(error) from None
+    places = places_named(np.arange(self._data.size).reshape(self.shape), plain)
     shape = value.shape[max(value.ndim - places.ndim, 0) :]  # NumPy drops leading axes of extent 1
     try:
         spread = F.broadcast_to(F.reshape(F.astype(value, self.dtype), shape), places.shape)
     except ShapeError:
         raise _misfit(value.shape, places.shape) from None
-    if len(np.unique(places)) != places.size:
-        raise GradientError("setitem: an index is named twice, so the gradient is not defined", "make the indices unique")
-    mask, flat = part_written(self, places, cast("Tensor", spread))
-    replace(self, F.where(mask, flat, self), "setitem")
+    flat = written(F.reshape(self, (-1,)), Tensor(places), spread)
+    replace(self, F.reshape(flat, self.shape), "setitem")
+
+
+def places_named(numbers: np.ndarray, keys: tuple[Any, ...]) -> np.ndarray:
+    """The elements of an array that keys name, by PyTorch's rules."""
+    try:
+        part, keys = ints_first(numbers, keys)
+        return np.asarray(part[keys])
+    except IndexError as error:
+        raise index_error(error) from None
 
 
 def fitting(value: Written, dtype: np.dtype, keys: Sequence[Any]) -> Written:
@@ -77,9 +80,9 @@ def fitting(value: Written, dtype: np.dtype, keys: Sequence[Any]) -> Written:
 def _set_lifted(x: Any, key: Any, value: Any) -> None:
     """x[key] = value of a tensor under a transform: a new value with the elements that the key names replaced."""
     value = value if isinstance(value, Operators) else np.asarray(value, x.dtype)
+    key = with_masks(key)
     keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
-    value = fitting(value, x.dtype, keys)
-    value = F.astype(value, x.dtype)
+    value = F.astype(fitting(value, x.dtype, keys), x.dtype)
     masks = [k for k in keys if isinstance(k, Operators) and k.dtype == np.bool_]
     if masks and len(keys) == 1:
         mask = F.reshape(masks[0], (*masks[0].shape, *[1] * (x.ndim - masks[0].ndim)))
@@ -102,6 +105,7 @@ def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
     if not data.flags.writeable:
         raise misuse.read_only("setitem")
     try:
+        data, key = ints_first(data, key)
         data[key] = value
     except IndexError as error:
         raise index_error(error) from None

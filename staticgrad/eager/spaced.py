@@ -6,10 +6,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ..base.devices import Options, Placement, check_options, factory
 from ..base.types import DTypeLike, as_shape, is_number
 from ..errors import ArgumentError
-from ..operators import F, frontends, is_tensor, state
+from ..operators import F, Options, Placement, factory, frontends, is_tensor, state
 from ..operators import Tensor as AnyTensor
 from .creation import _dtype, _made, _plain
 from .tensor import Tensor
@@ -33,7 +32,6 @@ def linspace(
         >>> sg.linspace(0, 1, 5)
         tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    check_options("linspace", options, Placement)
     last, count = stop if end is None else end, num if steps is None else steps
     if _computed(start, last):
         return F.astype(_spaced_between(start, last, count, _dtype(dtype)), _dtype(dtype))
@@ -55,7 +53,6 @@ def logspace(
         >>> sg.logspace(0, 2, 3)
         tensor([  1.,  10., 100.])
     """
-    check_options("logspace", options, Options)
     with np.errstate(all="ignore"):
         dtype = _dtype(options.get("dtype"))
         if _computed(start, end):

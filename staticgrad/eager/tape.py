@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 import numpy as np
 
 from ..autodiff import messages
+from ..base.types import TensorType
 from ..errors import ArgumentError, Position, Where, internal, line_of, position_of, user_position
 from ..ir import OpDef
 from ..operators import FormerNode, check_change, frontends
@@ -140,7 +141,7 @@ class Record(FormerNode):
         freed, clock, tracing = [], self.clock, frontends.tracing
         for tensor in self.inputs:
             if tensor._history or tracing:  # a pending tensor has no array
-                freed.append(FreedTensor(tensor.shape, tensor.dtype, *edge(tensor, clock)))
+                freed.append(FreedTensor(former_shape(tensor, clock), tensor.dtype, *edge(tensor, clock)))
                 continue
             gone, data = new(FreedTensor), tensor._data
             gone.shape = data.shape
@@ -362,6 +363,7 @@ class FreedTensor:
 
     __array_ufunc__ = None  # NumPy returns NotImplemented for `array * freed`
     _history: Any = (None,)  # not empty, so that `edge` is called
+    _shapes = ()
     _memory = None
     _base = None
 
@@ -429,11 +431,21 @@ def places_of_change(record: Record, memory: Memory | None) -> tuple[Position | 
     return record.position, None if memory is None else memory.position
 
 
+def former_shape(tensor: Any, clock: int) -> tuple[int, ...]:
+    """The shape that a tensor had at this tick."""
+    shapes = tensor._shapes
+    if shapes and clock < shapes[-1][0]:
+        shape: tuple[int, ...] = shapes[bisect_right(shapes, clock, key=_until)][1]
+        return shape
+    return tuple(tensor.shape)
+
+
 def overwritten_operand(tensor: Tensor, record: Record) -> Overwritten:
     """The stand-in for an operand of `record` that was changed after it was read."""
     memory = tensor._memory if tensor._base is None else tensor._base._memory
     text = messages.operand_text(tensor, record.name())
-    return Overwritten(text, tensor._data, *edge(tensor, record.clock), places_of_change(record, memory))
+    kind = TensorType(former_shape(tensor, record.clock), tensor.dtype)
+    return Overwritten(text, kind, *edge(tensor, record.clock), places_of_change(record, memory))
 
 
 def changed(tensor: Any) -> int:

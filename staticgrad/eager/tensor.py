@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from ..base.types import COMPLEX_OF, SUPPORTED, ShapeLike, get_default_dtype, normalize_axis, shape_text
+from ..base.types import COMPLEX_OF, SUPPORTED, DTypeLike, ShapeLike, as_dtype, get_default_dtype, normalize_axis, shape_text
 from ..errors import GradientError, ShapeError, user_position
 from ..ir import OpDef
 from ..operators import (
@@ -26,6 +26,7 @@ from ..operators import (
     as_array,
     check_change,
     frontends,
+    lies_in,
     misuse,
     retained,
     state,
@@ -83,6 +84,9 @@ class Tensor(Operators):
     _since = 0  # the tick since which a leaf requires grad
     _memory: Memory | None = None  # where in-place changes are counted, once there are any or the array is shared
     _history: tuple[tuple[builtins.int, Record | None, builtins.bool], ...] = ()  # see `tape.edge`
+    _shapes: tuple[tuple[builtins.int, tuple[builtins.int, ...]], ...] = ()  # see `tape.former_shape`
+    _room: np.ndarray | None = None
+    """All memory that it has, where `resize_` left it a part of that."""
     _hooks: dict[builtins.int, Callable[[Any], Any]] | None = None
     _accumulated: dict[builtins.int, Callable[[Any], Any]] | None = None
     """Hooks of `register_post_accumulate_grad_hook`."""
@@ -478,15 +482,16 @@ class Tensor(Operators):
         return self._base is not None
 
     def clone(self, *, memory_format: object = None) -> AnyTensor:
-        """A copy in memory of its own, row-major; gradients flow through."""
-        return F.clone(self)
+        """A copy in memory of its own, row-major or in a format such as `channels_last`; gradients flow through."""
+        return F.clone(self, memory_format=memory_format)
 
     def contiguous(self, memory_format: object = None) -> AnyTensor:
-        """This tensor when its elements lie in row-major order, else a copy in that order."""
-        return self if self._data.flags.c_contiguous else self.clone()
+        """This tensor when its elements lie in row-major order, or that of a format, else a copy in that order."""
+        return self if self.is_contiguous(memory_format) else F.clone(self, memory_format=memory_format)
 
     def is_contiguous(self, memory_format: object = None) -> builtins.bool:
-        return self._data.flags.c_contiguous
+        """Whether the elements lie in row-major order, or that of a format such as `channels_last`."""
+        return self._data.flags.c_contiguous if memory_format is None else lies_in(self, memory_format)
 
     def retain_grad(self) -> None:
         """Keep `grad` of a non-leaf when backward passes through it."""
@@ -531,12 +536,34 @@ class Tensor(Operators):
 
     # shape -------------------------------------------------------------------------------------------------------
 
-    def view(self, *shape: ShapeLike) -> AnyTensor:
-        """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
-        out = F.reshape(self, *shape)
+    def view(self, *shape: ShapeLike | DTypeLike, dtype: DTypeLike | None = None) -> AnyTensor:
+        """The same memory in another shape, or read as another dtype, through which no gradient flows. Raises ShapeError where
+        only a copy could have the shape (`reshape` copies), and where the bytes of a row make no whole elements."""
+        if len(shape) == 1 and isinstance(shape[0], (np.dtype, type)):
+            dtype = shape[0]
+        if dtype is not None:
+            return _read_as(self, as_dtype(dtype))
+        out = F.reshape(self, *shape)  # type: ignore[arg-type]
         if isinstance(out, Tensor) and out is not self and out._base is None:
             raise misuse.not_a_view(self.shape, self.stride())
         return out
+
+
+def _read_as(x: Tensor, dtype: np.dtype) -> Tensor:
+    """A tensor that reads the bytes of x as another dtype."""
+    if frontends.tracing and state.tracer is not None:
+        state.tracer.no_value(x, "the bytes")
+    if frontends.tracing and state.deferral is not None:
+        state.deferral.settle()
+    data = x._data
+    try:
+        out = wrap(data.view(dtype))
+    except ValueError as error:
+        raise ShapeError(f"view: {data.dtype} of shape {shape_text(x.shape)} can't be read as {dtype}: {error}") from None
+    memory_of(x)
+    out._base = x if x._base is None else x._base
+    out._views = UNRECORDED
+    return out
 
 
 def _requires_grad(value: Any) -> builtins.bool:

@@ -7,17 +7,15 @@ from typing import Unpack
 
 import numpy as np
 
-from ..base.devices import Options, check_options, factory
 from ..base.types import as_dtype, as_shape, get_default_dtype
-from ..operators import Tensor, public
+from ..operators import Options, Tensor, factory, public
 from .creation import tensor
 
 Values = Callable[[np.ndarray], np.ndarray]
 
 
-def _window(name: str, length: int, periodic: bool, values: Values, options: Options) -> Tensor:
+def _window(length: int, periodic: bool, values: Values, options: Options) -> Tensor:
     """`values` of places in [0, 1]; a periodic window is one of a further element, which is left out."""
-    check_options(name, options, Options)
     (n,) = as_shape((length,))
     last = n if periodic else n - 1
     found = np.ones(n) if n <= 1 else values(np.arange(n) / last)
@@ -43,7 +41,7 @@ def _triangle(t: np.ndarray) -> np.ndarray:
 @factory(Options)
 def hann_window(window_length: int, periodic: bool = True, **options: Unpack[Options]) -> Tensor:
     """(1 - cos(2 pi t)) / 2, (window_length,)."""
-    return _window("hann_window", window_length, periodic, _cosines(0.5, 0.5), options)
+    return _window(window_length, periodic, _cosines(0.5, 0.5), options)
 
 
 @public
@@ -52,21 +50,21 @@ def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Unpack[Options]
 ) -> Tensor:
     """alpha - beta cos(2 pi t), (window_length,)."""
-    return _window("hamming_window", window_length, periodic, _cosines(alpha, beta), options)
+    return _window(window_length, periodic, _cosines(alpha, beta), options)
 
 
 @public
 @factory(Options)
 def blackman_window(window_length: int, periodic: bool = True, **options: Unpack[Options]) -> Tensor:
     """0.42 - 0.5 cos(2 pi t) + 0.08 cos(4 pi t), (window_length,)."""
-    return _window("blackman_window", window_length, periodic, _cosines(0.42, 0.5, 0.08), options)
+    return _window(window_length, periodic, _cosines(0.42, 0.5, 0.08), options)
 
 
 @public
 @factory(Options)
 def bartlett_window(window_length: int, periodic: bool = True, **options: Unpack[Options]) -> Tensor:
     """A triangle, (window_length,)."""
-    return _window("bartlett_window", window_length, periodic, _triangle, options)
+    return _window(window_length, periodic, _triangle, options)
 
 
 @public
@@ -77,7 +75,7 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
     def bell(t: np.ndarray) -> np.ndarray:
         return np.asarray(np.i0(beta * np.sqrt(np.maximum(1 - (2 * t - 1) ** 2, 0))) / np.i0(beta))
 
-    return _window("kaiser_window", window_length, periodic, bell, options)
+    return _window(window_length, periodic, bell, options)
 
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]

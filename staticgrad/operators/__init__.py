@@ -18,10 +18,11 @@ from .dispatch import (
     public,
     state,
 )
+from .factories import LikePlacement, Options, Placement, factory
 from .former_names import FormerNode, retained, warn_former
 from .lifted import Application, Level, Lifted, concrete, ended, top_level
-from .memory import layout_of
-from .methods import WRITERS, Operators, bind_methods, is_tensor
+from .memory import in_format, layout_of, lies_in
+from .methods import WRITERS, Operators, bind_methods, foreign, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .open_numbers import OpenNumber, OpenNumbers
 from .sizes import Count, Size, count_of
@@ -45,11 +46,14 @@ __all__ = [
     "Index",
     "Level",
     "Lifted",
+    "LikePlacement",
     "MaybeNone",
     "OpenNumber",
     "OpenNumbers",
     "Operators",
+    "Options",
     "Output",
+    "Placement",
     "Size",
     "Symbol",
     "Tensor",
@@ -70,13 +74,17 @@ __all__ = [
     "default_graph",
     "ended",
     "enter_as",
+    "factory",
     "filled_by",
     "flows",
+    "foreign",
     "frontends",
+    "in_format",
     "intercepted",
     "has_rank",
     "is_tensor",
     "layout_of",
+    "lies_in",
     "lines_of",
     "listed",
     "located",

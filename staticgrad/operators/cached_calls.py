@@ -62,6 +62,8 @@ def routed(function: Function) -> Function:
             elif not frontends.join((a,), key, tensors):
                 return function(*args, **named)
         if named:
+            if "out" in named:
+                return function(*args, **named)
             key += named
             if not frontends.join(named.values(), key, tensors):
                 return function(*args, **named)

@@ -42,6 +42,8 @@ def to(
             dtype = given
     check_device(device)
     result = self if dtype is None else F.astype(self, dtype)
+    if memory_format not in (None, "torch.preserve_format") and not result.is_contiguous(memory_format):
+        return F.clone(result, memory_format=memory_format)
     return F.clone(result) if copy and result is self else result
 
 

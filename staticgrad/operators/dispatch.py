@@ -110,6 +110,8 @@ class Frontends:
     """backward(tensors, gradients, retain_graph, create_graph, inputs) of eager tensors; see `eager/backward.py`."""
     evaluate: Callable[[Any, Any, Any], Any]
     """evaluate(symbol, feed_dict, session): its value in a session, the default one for None."""
+    into: Callable[..., Any]
+    """into(out, name, function, args, named, warns): the results of a call, written to `out`; see `eager/out_arguments.py`."""
     defer: Callable[..., Any]
     """defer(graph, op, operands, attrs): the symbol of an op over an operand without a known rank; see `ops/deferred.py`."""
     defer_rule: Callable[..., Any]

@@ -6,6 +6,7 @@ import sys
 import warnings
 from typing import Any
 
+from ..base.types import is_scalar
 from ..errors import PACKAGE_DIR
 
 
@@ -23,6 +24,28 @@ def retained(retain_graph: bool | None, retain_variables: bool | None) -> bool |
         return retain_graph
     warn_former("`retain_variables` is deprecated. Use `retain_graph` instead.")
     return retain_variables if retain_graph is None else retain_graph
+
+
+FORMER_ORDERS = {
+    "add": ("alpha",), "sub": ("alpha",), "addcmul": ("value",), "addcdiv": ("value",),
+    **dict.fromkeys(("addmm", "addmv", "addr", "addbmm", "baddbmm"), ("beta", "alpha")),
+}  # fmt: skip
+"""Functions that took their numbers by position, and the names that these have today: `addmm(beta, M, alpha, a, b)`."""
+
+
+def in_former_order(name: str, args: tuple[Any, ...], tensors: int) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """A call with numbers among the positional arguments as today's, with PyTorch's warning. None for any other call. tensors:
+    how many the function takes."""
+    words, places = FORMER_ORDERS[name], [i for i, a in enumerate(args) if is_scalar(a)]
+    if not 0 < len(places) <= len(words) or len(args) != tensors + len(places) or places[-1] > len(places):
+        return None
+    if len(words) == 1 and places != [1]:
+        return None
+    numbers = [args[i] for i in places]
+    named = dict(zip(words, numbers, strict=False))
+    today = ", ".join(["Tensor"] * tensors + [f"{word}=number" for word in named])
+    warn_former(f"This overload of {name} is deprecated:\n\tConsider using {name}({today}) instead", UserWarning)
+    return tuple([a for a in args if not is_scalar(a)]), named
 
 
 class FormerNode:

@@ -138,7 +138,7 @@ class Tensor:
     def T(self) -> Tensor:
         """Axes reversed."""
 
-    def abs(self, *, out: None = None) -> Tensor:
+    def abs(self, *, out: Tensor | None = None) -> Tensor:
         """|x|; its derivative at 0 is 0.
 
         Examples:
@@ -146,10 +146,10 @@ class Tensor:
             tensor([1., 2.])
         """
 
-    def abs_(self, *, out: None = None) -> Tensor:
+    def abs_(self, *, out: Tensor | None = None) -> Tensor:
         """`abs` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def absolute(self, *, out: None = None) -> Tensor:
+    def absolute(self, *, out: Tensor | None = None) -> Tensor:
         """|x|; its derivative at 0 is 0.
 
         Examples:
@@ -157,10 +157,10 @@ class Tensor:
             tensor([1., 2.])
         """
 
-    def absolute_(self, *, out: None = None) -> Tensor:
+    def absolute_(self, *, out: Tensor | None = None) -> Tensor:
         """`absolute` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def acos(self, *, out: None = None) -> Tensor:
+    def acos(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse cosine.
 
         Examples:
@@ -168,10 +168,10 @@ class Tensor:
             tensor([1.5708, 0.0000])
         """
 
-    def acos_(self, *, out: None = None) -> Tensor:
+    def acos_(self, *, out: Tensor | None = None) -> Tensor:
         """`acos` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def acosh(self, *, out: None = None) -> Tensor:
+    def acosh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic cosine.
 
         Examples:
@@ -179,10 +179,10 @@ class Tensor:
             tensor([0.0000, 1.3170])
         """
 
-    def acosh_(self, *, out: None = None) -> Tensor:
+    def acosh_(self, *, out: Tensor | None = None) -> Tensor:
         """`acosh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def add(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+    def add(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """input + alpha * other, broadcast. Booleans: logical or.
 
         Examples:
@@ -190,7 +190,7 @@ class Tensor:
             tensor([21., 42.])
         """
 
-    def add_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+    def add_(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """`add` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def addbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -274,7 +274,7 @@ class Tensor:
         dim: Any = None,
         keepdim: builtins.bool = False,
         dtype: Any = None,
-        out: None = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         """The largest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
         Raises ArgumentError for a bad one.
@@ -292,7 +292,7 @@ class Tensor:
         dim: Any = None,
         keepdim: builtins.bool = False,
         dtype: Any = None,
-        out: None = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         """The smallest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
         Raises ArgumentError for a bad one.
@@ -333,7 +333,7 @@ class Tensor:
     def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
         """Replace each element by the number that a Python function makes of it. Slow, and for tensors without a tape."""
 
-    def arccos(self, *, out: None = None) -> Tensor:
+    def arccos(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse cosine.
 
         Examples:
@@ -341,10 +341,10 @@ class Tensor:
             tensor([1.5708, 0.0000])
         """
 
-    def arccos_(self, *, out: None = None) -> Tensor:
+    def arccos_(self, *, out: Tensor | None = None) -> Tensor:
         """`arccos` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def arccosh(self, *, out: None = None) -> Tensor:
+    def arccosh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic cosine.
 
         Examples:
@@ -352,10 +352,10 @@ class Tensor:
             tensor([0.0000, 1.3170])
         """
 
-    def arccosh_(self, *, out: None = None) -> Tensor:
+    def arccosh_(self, *, out: Tensor | None = None) -> Tensor:
         """`arccosh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def arcsin(self, *, out: None = None) -> Tensor:
+    def arcsin(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse sine.
 
         Examples:
@@ -363,10 +363,10 @@ class Tensor:
             tensor([0.0000, 1.5708])
         """
 
-    def arcsin_(self, *, out: None = None) -> Tensor:
+    def arcsin_(self, *, out: Tensor | None = None) -> Tensor:
         """`arcsin` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def arcsinh(self, *, out: None = None) -> Tensor:
+    def arcsinh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic sine.
 
         Examples:
@@ -374,10 +374,10 @@ class Tensor:
             tensor([0.0000, 0.8814])
         """
 
-    def arcsinh_(self, *, out: None = None) -> Tensor:
+    def arcsinh_(self, *, out: Tensor | None = None) -> Tensor:
         """`arcsinh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def arctan(self, *, out: None = None) -> Tensor:
+    def arctan(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse tangent, in radians.
 
         Examples:
@@ -385,16 +385,16 @@ class Tensor:
             tensor([0.0000, 0.7854])
         """
 
-    def arctan2(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def arctan2(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The angle of (other, input)."""
 
-    def arctan2_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def arctan2_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`arctan2` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def arctan_(self, *, out: None = None) -> Tensor:
+    def arctan_(self, *, out: Tensor | None = None) -> Tensor:
         """`arctan` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def arctanh(self, *, out: None = None) -> Tensor:
+    def arctanh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic tangent.
 
         Examples:
@@ -402,7 +402,7 @@ class Tensor:
             tensor([0.0000, 0.5493])
         """
 
-    def arctanh_(self, *, out: None = None) -> Tensor:
+    def arctanh_(self, *, out: Tensor | None = None) -> Tensor:
         """`arctanh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def argmax(
@@ -457,13 +457,13 @@ class Tensor:
         """The elements of `input`, row-major, at these strides: a view, or a copy where `input` lies in memory in another
         order."""
 
-    def as_strided_(self, *args: Any, **named: Any) -> Tensor:
-        """Refused: write `x = x.as_strided(size, stride)`. Raises ArgumentError."""
+    def as_strided_(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
+        """`as_strided` in place: the tensor itself gets that shape. Raises GradientError as other in-place methods do."""
 
     def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
         """`input` (row-major) with `src` at the places of these strides."""
 
-    def asin(self, *, out: None = None) -> Tensor:
+    def asin(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse sine.
 
         Examples:
@@ -471,10 +471,10 @@ class Tensor:
             tensor([0.0000, 1.5708])
         """
 
-    def asin_(self, *, out: None = None) -> Tensor:
+    def asin_(self, *, out: Tensor | None = None) -> Tensor:
         """`asin` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def asinh(self, *, out: None = None) -> Tensor:
+    def asinh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic sine.
 
         Examples:
@@ -482,13 +482,13 @@ class Tensor:
             tensor([0.0000, 0.8814])
         """
 
-    def asinh_(self, *, out: None = None) -> Tensor:
+    def asinh_(self, *, out: Tensor | None = None) -> Tensor:
         """`asinh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def astype(self, dtype: DTypeLike) -> Tensor:
         """x in another dtype (float to integer truncates). The gradient is cast back."""
 
-    def atan(self, *, out: None = None) -> Tensor:
+    def atan(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse tangent, in radians.
 
         Examples:
@@ -496,16 +496,16 @@ class Tensor:
             tensor([0.0000, 0.7854])
         """
 
-    def atan2(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def atan2(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The angle of (other, input)."""
 
-    def atan2_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def atan2_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`atan2` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def atan_(self, *, out: None = None) -> Tensor:
+    def atan_(self, *, out: Tensor | None = None) -> Tensor:
         """`atan` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def atanh(self, *, out: None = None) -> Tensor:
+    def atanh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic tangent.
 
         Examples:
@@ -513,7 +513,7 @@ class Tensor:
             tensor([0.0000, 0.5493])
         """
 
-    def atanh_(self, *, out: None = None) -> Tensor:
+    def atanh_(self, *, out: Tensor | None = None) -> Tensor:
         """`atanh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def backward(
@@ -563,40 +563,40 @@ class Tensor:
             tensor([1, 0, 2])
         """
 
-    def bitwise_and(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_and(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x & y, of integers or booleans."""
 
-    def bitwise_and_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_and_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`bitwise_and` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def bitwise_left_shift(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_left_shift(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x shifted by y bits."""
 
-    def bitwise_left_shift_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_left_shift_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`bitwise_left_shift` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def bitwise_not(self, *, out: None = None) -> Tensor:
+    def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
         """~x, of integers or booleans."""
 
-    def bitwise_not_(self, *, out: None = None) -> Tensor:
+    def bitwise_not_(self, *, out: Tensor | None = None) -> Tensor:
         """`bitwise_not` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def bitwise_or(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_or(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x | y, of integers or booleans."""
 
-    def bitwise_or_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_or_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`bitwise_or` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def bitwise_right_shift(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_right_shift(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x shifted by y bits."""
 
-    def bitwise_right_shift_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_right_shift_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`bitwise_right_shift` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def bitwise_xor(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_xor(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x ^ y, of integers or booleans."""
 
-    def bitwise_xor_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_xor_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`bitwise_xor` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def bmm(self, mat2: Any) -> Tensor:
@@ -627,10 +627,10 @@ class Tensor:
     def cdouble(self, memory_format: Any = None) -> Tensor:
         """This tensor in complex128."""
 
-    def ceil(self, *, out: None = None) -> Tensor:
+    def ceil(self, *, out: Tensor | None = None) -> Tensor:
         """Smallest integer >= x. Integers stay what they are; raises DTypeError for booleans."""
 
-    def ceil_(self, *, out: None = None) -> Tensor:
+    def ceil_(self, *, out: Tensor | None = None) -> Tensor:
         """`ceil` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def cfloat(self, memory_format: Any = None) -> Tensor:
@@ -708,21 +708,21 @@ class Tensor:
         """`conj_physical` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def contiguous(self, memory_format: object = None) -> Tensor:
-        """This tensor when its elements lie in row-major order, else a copy in that order."""
+        """This tensor when its elements lie in row-major order, or that of a format, else a copy in that order."""
 
     def copy_(self, src: TensorLike, non_blocking: builtins.bool = False) -> Tensor:
         """Take over the values of `src` (broadcast, cast to this dtype)."""
 
-    def copysign(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def copysign(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """|input| with the sign of `other`."""
 
-    def copysign_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def copysign_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`copysign` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def corrcoef(self) -> Tensor:
         """The correlations of variables (rows) over observations (columns)."""
 
-    def cos(self, *, out: None = None) -> Tensor:
+    def cos(self, *, out: Tensor | None = None) -> Tensor:
         """Cosine.
 
         Examples:
@@ -730,10 +730,10 @@ class Tensor:
             tensor([1.0000, 0.5403])
         """
 
-    def cos_(self, *, out: None = None) -> Tensor:
+    def cos_(self, *, out: Tensor | None = None) -> Tensor:
         """`cos` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def cosh(self, *, out: None = None) -> Tensor:
+    def cosh(self, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic cosine.
 
         Examples:
@@ -741,7 +741,7 @@ class Tensor:
             tensor([1.0000, 1.5431])
         """
 
-    def cosh_(self, *, out: None = None) -> Tensor:
+    def cosh_(self, *, out: Tensor | None = None) -> Tensor:
         """`cosh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def count_nonzero(self, dim: Any = None, *, axis: Any = None) -> Tensor:
@@ -899,10 +899,10 @@ class Tensor:
     ) -> Tensor:
         """Differences of neighbors along `dim`, taken n times; of booleans, whether they differ."""
 
-    def digamma(self, *, out: None = None) -> Tensor:
+    def digamma(self, *, out: Tensor | None = None) -> Tensor:
         """The derivative of `lgamma`."""
 
-    def digamma_(self, *, out: None = None) -> Tensor:
+    def digamma_(self, *, out: Tensor | None = None) -> Tensor:
         """`digamma` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def dim(self) -> builtins.int: ...
@@ -910,7 +910,7 @@ class Tensor:
     def dist(self, other: Any, p: builtins.float = 2) -> Tensor:
         """The p-norm of input - other."""
 
-    def div(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
+    def div(self, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
 
@@ -919,10 +919,10 @@ class Tensor:
             tensor([ 3., -4.])
         """
 
-    def div_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
+    def div_(self, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         """`div` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def divide(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
+    def divide(self, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
 
@@ -931,7 +931,7 @@ class Tensor:
             tensor([ 3., -4.])
         """
 
-    def divide_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
+    def divide_(self, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         """`divide` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def dot(self, tensor: TensorLike) -> Tensor:
@@ -961,10 +961,10 @@ class Tensor:
     def element_size(self) -> builtins.int:
         """Bytes of an element."""
 
-    def eq(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def eq(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x == y elementwise, bool."""
 
-    def eq_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def eq_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`eq` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def equal(self, other: Any) -> builtins.bool:
@@ -975,7 +975,7 @@ class Tensor:
             True
         """
 
-    def erf(self, *, out: None = None) -> Tensor:
+    def erf(self, *, out: Tensor | None = None) -> Tensor:
         """The error function.
 
         Examples:
@@ -983,25 +983,25 @@ class Tensor:
             tensor([0.0000, 0.8427])
         """
 
-    def erf_(self, *, out: None = None) -> Tensor:
+    def erf_(self, *, out: Tensor | None = None) -> Tensor:
         """`erf` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def erfc(self, *, out: None = None) -> Tensor:
+    def erfc(self, *, out: Tensor | None = None) -> Tensor:
         """1 - erf(x), accurate for large x."""
 
-    def erfc_(self, *, out: None = None) -> Tensor:
+    def erfc_(self, *, out: Tensor | None = None) -> Tensor:
         """`erfc` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def erfinv(self, *, out: None = None) -> Tensor:
+    def erfinv(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse of `erf`."""
 
-    def erfinv_(self, *, out: None = None) -> Tensor:
+    def erfinv_(self, *, out: Tensor | None = None) -> Tensor:
         """`erfinv` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> np.ndarray:
         """Its value in `session`, the default one when left out; see `Session.run`."""
 
-    def exp(self, *, out: None = None) -> Tensor:
+    def exp(self, *, out: Tensor | None = None) -> Tensor:
         """e**x.
 
         Examples:
@@ -1009,7 +1009,7 @@ class Tensor:
             tensor([1.0000, 2.7183])
         """
 
-    def exp2(self, *, out: None = None) -> Tensor:
+    def exp2(self, *, out: Tensor | None = None) -> Tensor:
         """2**x.
 
         Examples:
@@ -1017,10 +1017,10 @@ class Tensor:
             tensor([1., 8.])
         """
 
-    def exp2_(self, *, out: None = None) -> Tensor:
+    def exp2_(self, *, out: Tensor | None = None) -> Tensor:
         """`exp2` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def exp_(self, *, out: None = None) -> Tensor:
+    def exp_(self, *, out: Tensor | None = None) -> Tensor:
         """`exp` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def expand(self, *extents: ShapeLike, size: ShapeLike | None = None, implicit: builtins.bool = False) -> Tensor:
@@ -1032,7 +1032,7 @@ class Tensor:
     def expand_dims(self, axis: builtins.int | Sequence[builtins.int]) -> Tensor:
         """x with new axes of extent 1 at the places `axis` of the result."""
 
-    def expm1(self, *, out: None = None) -> Tensor:
+    def expm1(self, *, out: Tensor | None = None) -> Tensor:
         """exp(x) - 1, accurate for small x.
 
         Examples:
@@ -1040,7 +1040,7 @@ class Tensor:
             tensor([0.0000, 1.7183])
         """
 
-    def expm1_(self, *, out: None = None) -> Tensor:
+    def expm1_(self, *, out: Tensor | None = None) -> Tensor:
         """`expm1` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def exponential_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
@@ -1099,16 +1099,16 @@ class Tensor:
     def float_power_(self, exponent: Any) -> Tensor:
         """`float_power` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def floor(self, *, out: None = None) -> Tensor:
+    def floor(self, *, out: Tensor | None = None) -> Tensor:
         """Largest integer <= x. Integers stay what they are; raises DTypeError for booleans."""
 
-    def floor_(self, *, out: None = None) -> Tensor:
+    def floor_(self, *, out: Tensor | None = None) -> Tensor:
         """`floor` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def floor_divide(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def floor_divide(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """floor(x / y), with NumPy's rules for signs and zero. Raises DivisionError where integers are divided by 0."""
 
-    def floor_divide_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def floor_divide_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`floor_divide` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def fmax(self, other: Any) -> Tensor:
@@ -1151,16 +1151,16 @@ class Tensor:
                     [3]])
         """
 
-    def gcd(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def gcd(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The gcd of two integers."""
 
-    def gcd_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def gcd_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`gcd` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def ge(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def ge(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x >= y elementwise, bool."""
 
-    def ge_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def ge_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`ge` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def geometric_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
@@ -1192,22 +1192,22 @@ class Tensor:
 
     graph: Graph
 
-    def greater(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def greater(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x > y elementwise, bool."""
 
-    def greater_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def greater_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`greater` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def greater_equal(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def greater_equal(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x >= y elementwise, bool."""
 
-    def greater_equal_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def greater_equal_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`greater_equal` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def gt(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def gt(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x > y elementwise, bool."""
 
-    def gt_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def gt_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`gt` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def half(self, memory_format: Any = None) -> Tensor:
@@ -1248,28 +1248,28 @@ class Tensor:
     ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
-    def hypot(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def hypot(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """sqrt(input**2 + other**2), without overflow."""
 
-    def hypot_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def hypot_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`hypot` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def i0(self, *, out: None = None) -> Tensor:
+    def i0(self, *, out: Tensor | None = None) -> Tensor:
         """Modified Bessel function of order 0."""
 
-    def i0_(self, *, out: None = None) -> Tensor:
+    def i0_(self, *, out: Tensor | None = None) -> Tensor:
         """`i0` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def igamma(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def igamma(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The regularized lower incomplete gamma function."""
 
-    def igamma_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def igamma_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`igamma` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def igammac(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def igammac(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The regularized upper incomplete gamma function."""
 
-    def igammac_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def igammac_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`igammac` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @property
@@ -1404,7 +1404,8 @@ class Tensor:
     def is_conj(self) -> builtins.bool:
         """False: tensors are dense, computed when they are written, and in the CPU's memory."""
 
-    def is_contiguous(self, memory_format: object = None) -> builtins.bool: ...
+    def is_contiguous(self, memory_format: object = None) -> builtins.bool:
+        """Whether the elements lie in row-major order, or that of a format such as `channels_last`."""
 
     @property
     def is_cpu(self) -> builtins.bool: ...
@@ -1518,7 +1519,7 @@ class Tensor:
             tensor([ True, False])
         """
 
-    def isfinite(self, *, out: None = None) -> Tensor:
+    def isfinite(self, *, out: Tensor | None = None) -> Tensor:
         """Where x is neither NaN nor infinite, bool.
 
         Examples:
@@ -1534,7 +1535,7 @@ class Tensor:
             tensor([False,  True])
         """
 
-    def isnan(self, *, out: None = None) -> Tensor:
+    def isnan(self, *, out: Tensor | None = None) -> Tensor:
         """Where x is NaN, bool.
 
         Examples:
@@ -1592,10 +1593,10 @@ class Tensor:
     @property
     def layout(self) -> str: ...
 
-    def lcm(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def lcm(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The lcm of two integers."""
 
-    def lcm_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def lcm_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`lcm` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def ldexp(self, other: Any) -> Tensor:
@@ -1604,10 +1605,10 @@ class Tensor:
     def ldexp_(self, other: Any) -> Tensor:
         """`ldexp` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def le(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def le(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x <= y elementwise, bool."""
 
-    def le_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def le_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`le` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def lerp(self, end: Any, weight: Any) -> Tensor:
@@ -1622,25 +1623,25 @@ class Tensor:
     def lerp_(self, end: Any, weight: Any) -> Tensor:
         """`lerp` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def less(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def less(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x < y elementwise, bool."""
 
-    def less_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def less_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`less` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def less_equal(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def less_equal(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x <= y elementwise, bool."""
 
-    def less_equal_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def less_equal_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`less_equal` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def lgamma(self, *, out: None = None) -> Tensor:
+    def lgamma(self, *, out: Tensor | None = None) -> Tensor:
         """log|gamma(x)|."""
 
-    def lgamma_(self, *, out: None = None) -> Tensor:
+    def lgamma_(self, *, out: Tensor | None = None) -> Tensor:
         """`lgamma` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def log(self, *, out: None = None) -> Tensor:
+    def log(self, *, out: Tensor | None = None) -> Tensor:
         """Natural logarithm.
 
         Examples:
@@ -1648,7 +1649,7 @@ class Tensor:
             tensor([0.0000, 0.6931])
         """
 
-    def log10(self, *, out: None = None) -> Tensor:
+    def log10(self, *, out: Tensor | None = None) -> Tensor:
         """Logarithm to base 10.
 
         Examples:
@@ -1656,10 +1657,10 @@ class Tensor:
             tensor([0.0000, 1.6990])
         """
 
-    def log10_(self, *, out: None = None) -> Tensor:
+    def log10_(self, *, out: Tensor | None = None) -> Tensor:
         """`log10` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def log1p(self, *, out: None = None) -> Tensor:
+    def log1p(self, *, out: Tensor | None = None) -> Tensor:
         """log(1 + x), accurate for small x.
 
         Examples:
@@ -1667,10 +1668,10 @@ class Tensor:
             tensor([0.0000, 0.6931])
         """
 
-    def log1p_(self, *, out: None = None) -> Tensor:
+    def log1p_(self, *, out: Tensor | None = None) -> Tensor:
         """`log1p` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def log2(self, *, out: None = None) -> Tensor:
+    def log2(self, *, out: Tensor | None = None) -> Tensor:
         """Logarithm to base 2.
 
         Examples:
@@ -1678,10 +1679,10 @@ class Tensor:
             tensor([0., 3.])
         """
 
-    def log2_(self, *, out: None = None) -> Tensor:
+    def log2_(self, *, out: Tensor | None = None) -> Tensor:
         """`log2` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def log_(self, *, out: None = None) -> Tensor:
+    def log_(self, *, out: Tensor | None = None) -> Tensor:
         """`log` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def log_normal_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
@@ -1709,13 +1710,13 @@ class Tensor:
     def logdet(self) -> Tensor:
         """log(det), NaN for a negative determinant of real matrices."""
 
-    def logical_and(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def logical_and(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """numpy.logical_and, bool."""
 
-    def logical_and_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def logical_and_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`logical_and` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def logical_not(self, *, out: None = None) -> Tensor:
+    def logical_not(self, *, out: Tensor | None = None) -> Tensor:
         """not x, bool.
 
         Examples:
@@ -1723,19 +1724,19 @@ class Tensor:
             tensor([False,  True])
         """
 
-    def logical_not_(self, *, out: None = None) -> Tensor:
+    def logical_not_(self, *, out: Tensor | None = None) -> Tensor:
         """`logical_not` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def logical_or(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def logical_or(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """numpy.logical_or, bool."""
 
-    def logical_or_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def logical_or_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`logical_or` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def logical_xor(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def logical_xor(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """numpy.logical_xor, bool."""
 
-    def logical_xor_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def logical_xor_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`logical_xor` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def logit(self, eps: builtins.float | None = None) -> Tensor:
@@ -1752,7 +1753,7 @@ class Tensor:
         dim: Any = None,
         keepdim: builtins.bool = False,
         dtype: Any = None,
-        out: None = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         """log(sum(exp(x))) without overflow. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a
         bad one.
@@ -1765,10 +1766,10 @@ class Tensor:
     def long(self, memory_format: Any = None) -> Tensor:
         """This tensor in int64."""
 
-    def lt(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def lt(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x < y elementwise, bool."""
 
-    def lt_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def lt_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`lt` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False) -> tuple[Tensor, ...]:
@@ -1813,7 +1814,7 @@ class Tensor:
             tensor([1.])
         """
 
-    def matmul(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def matmul(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
         Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
@@ -1861,7 +1862,7 @@ class Tensor:
             tensor([3., 3.])
         """
 
-    def maximum(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def maximum(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The larger of each pair; NaN if either is. A tie shares its gradient.
 
         Examples:
@@ -1877,7 +1878,7 @@ class Tensor:
         dim: Any = None,
         keepdim: builtins.bool = False,
         dtype: Any = None,
-        out: None = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         """The mean, floating; NaN over no elements. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
         for a bad one.
@@ -1942,7 +1943,7 @@ class Tensor:
             tensor([3., 3.])
         """
 
-    def minimum(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def minimum(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The smaller of each pair; NaN if either is. A tie shares its gradient.
 
         Examples:
@@ -1987,10 +1988,10 @@ class Tensor:
     def msort(self) -> Tensor:
         """`input` sorted along its first axis."""
 
-    def mul(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def mul(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x * y, broadcast. Booleans: logical and."""
 
-    def mul_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def mul_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`mul` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def multinomial(
@@ -2002,10 +2003,10 @@ class Tensor:
     ) -> Tensor:
         """Positions along the last axis, drawn with the weights in `input` (1-D or 2-D), int64. Raises ArgumentError."""
 
-    def multiply(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def multiply(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x * y, broadcast. Booleans: logical and."""
 
-    def multiply_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def multiply_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`multiply` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def mv(self, vec: Any) -> Tensor:
@@ -2125,13 +2126,13 @@ class Tensor:
     def ndimension(self) -> builtins.int:
         """The number of axes."""
 
-    def ne(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def ne(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x != y elementwise, bool."""
 
-    def ne_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def ne_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`ne` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def neg(self, *, out: None = None) -> Tensor:
+    def neg(self, *, out: Tensor | None = None) -> Tensor:
         """-x.
 
         Examples:
@@ -2139,10 +2140,10 @@ class Tensor:
             tensor([-1.,  2.])
         """
 
-    def neg_(self, *, out: None = None) -> Tensor:
+    def neg_(self, *, out: Tensor | None = None) -> Tensor:
         """`neg` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def negative(self, *, out: None = None) -> Tensor:
+    def negative(self, *, out: Tensor | None = None) -> Tensor:
         """-x.
 
         Examples:
@@ -2150,7 +2151,7 @@ class Tensor:
             tensor([-1.,  2.])
         """
 
-    def negative_(self, *, out: None = None) -> Tensor:
+    def negative_(self, *, out: Tensor | None = None) -> Tensor:
         """`negative` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def nelement(self) -> builtins.int:
@@ -2177,10 +2178,10 @@ class Tensor:
     def new_zeros(self, *args: Any, dtype: Any = None, **options: Any) -> Tensor:
         """`zeros`, of this tensor's dtype unless one is given."""
 
-    def nextafter(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def nextafter(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The next number towards y."""
 
-    def nextafter_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def nextafter_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`nextafter` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     node: Node
@@ -2219,10 +2220,10 @@ class Tensor:
 
     def normal_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
 
-    def not_equal(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def not_equal(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x != y elementwise, bool."""
 
-    def not_equal_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def not_equal_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`not_equal` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def numel(self) -> builtins.int: ...
@@ -2274,7 +2275,7 @@ class Tensor:
     def positive(self) -> Tensor:
         """`input` itself. Raises DTypeError for booleans."""
 
-    def pow(self, exponent: TensorLike, *, out: None = None) -> Tensor:
+    def pow(self, exponent: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """input ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
         Raises DTypeError for negative powers of integers and for booleans.
@@ -2284,7 +2285,7 @@ class Tensor:
             tensor([4., 9.])
         """
 
-    def pow_(self, exponent: TensorLike, *, out: None = None) -> Tensor:
+    def pow_(self, exponent: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`pow` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def prod(
@@ -2342,7 +2343,7 @@ class Tensor:
     def real(self) -> Tensor:
         """The real parts; of real numbers, this tensor itself."""
 
-    def reciprocal(self, *, out: None = None) -> Tensor:
+    def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
         """1 / input.
 
         Examples:
@@ -2350,7 +2351,7 @@ class Tensor:
             tensor([0.5000, 0.2500])
         """
 
-    def reciprocal_(self, *, out: None = None) -> Tensor:
+    def reciprocal_(self, *, out: Tensor | None = None) -> Tensor:
         """`reciprocal` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Handle:
@@ -2369,7 +2370,7 @@ class Tensor:
         for a tensor that doesn't require grad.
         """
 
-    def relu(self, *, out: None = None) -> Tensor:
+    def relu(self, *, out: Tensor | None = None) -> Tensor:
         """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.
 
         Examples:
@@ -2377,13 +2378,13 @@ class Tensor:
             tensor([0., 2.])
         """
 
-    def relu_(self, *, out: None = None) -> Tensor:
+    def relu_(self, *, out: Tensor | None = None) -> Tensor:
         """`relu` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def remainder(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def remainder(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x - y * floor(x / y): the sign of y. Raises DivisionError where integers are divided by 0."""
 
-    def remainder_(self, other: TensorLike, *, out: None = None) -> Tensor:
+    def remainder_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`remainder` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @overload
@@ -2438,11 +2439,16 @@ class Tensor:
     def reshape_as(self, other: Any) -> Tensor:
         """`input` in the shape of `other`."""
 
-    def resize_(self, *args: Any, **named: Any) -> Tensor:
-        """Refused: write `x = x.reshape(shape), or sg.empty(shape)`. Raises ArgumentError."""
+    def resize_(self, *sizes: ShapeLike, memory_format: Any = None) -> Tensor:
+        """This tensor in another shape: its elements in the order of memory, 0 where there were none.
 
-    def resize_as_(self, *args: Any, **named: Any) -> Tensor:
-        """Refused: write `x = x.reshape(other.shape), or sg.empty_like(other)`. Raises ArgumentError."""
+        Views of it keep their part of the memory. Raises GradientError for a tensor that requires grad, and ArgumentError
+        where
+        views share memory that is too small.
+        """
+
+    def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> Tensor:
+        """`resize_` to the shape of another tensor."""
 
     def resolve_conj(self) -> Tensor:
         """`input`: a conjugate is computed when it is written."""
@@ -2480,7 +2486,7 @@ class Tensor:
     def round_(self, *, decimals: builtins.int = 0) -> Tensor:
         """`round` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def rsqrt(self, *, out: None = None) -> Tensor:
+    def rsqrt(self) -> Tensor:
         """1 / sqrt(input).
 
         Examples:
@@ -2488,7 +2494,7 @@ class Tensor:
             tensor([0.5000, 0.2500])
         """
 
-    def rsqrt_(self, *, out: None = None) -> Tensor:
+    def rsqrt_(self) -> Tensor:
         """`rsqrt` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def rsub(self, other: Any, *, alpha: Any = 1) -> Tensor:
@@ -2592,8 +2598,17 @@ class Tensor:
     def select_scatter(self, *, src: Any, axis: builtins.int, index: builtins.int) -> Tensor:
         """`input` with `src` as the slice at one position along `dim`."""
 
-    def set_(self, *args: Any, **named: Any) -> Tensor:
-        """Refused: write `x = source.clone()`. Raises ArgumentError."""
+    def set_(
+        self,
+        source: Any = None,
+        storage_offset: builtins.int = 0,
+        size: ShapeLike | None = None,
+        stride: ShapeLike | None = None,
+    ) -> Tensor:
+        """This tensor lies in the memory of `source` from now on, in the whole of it, or at these strides; without a source it
+        has
+        no elements. Tensors that shared its former memory keep that. Raises DTypeError for another dtype.
+        """
 
     def sgn(self) -> Tensor:
         """x / |x|, 0 for 0; of real numbers `sign`."""
@@ -2611,7 +2626,7 @@ class Tensor:
     def short(self, memory_format: Any = None) -> Tensor:
         """This tensor in int16."""
 
-    def sigmoid(self, *, out: None = None) -> Tensor:
+    def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
         """1 / (1 + exp(-x)).
 
         Examples:
@@ -2619,10 +2634,10 @@ class Tensor:
             tensor([0.5000, 0.8808])
         """
 
-    def sigmoid_(self, *, out: None = None) -> Tensor:
+    def sigmoid_(self, *, out: Tensor | None = None) -> Tensor:
         """`sigmoid` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def sign(self, *, out: None = None) -> Tensor:
+    def sign(self, *, out: Tensor | None = None) -> Tensor:
         """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are.
 
         Examples:
@@ -2630,13 +2645,13 @@ class Tensor:
             tensor([-1.,  0.,  1.])
         """
 
-    def sign_(self, *, out: None = None) -> Tensor:
+    def sign_(self, *, out: Tensor | None = None) -> Tensor:
         """`sign` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def signbit(self) -> Tensor:
         """Whether the sign is negative, of -0.0 too."""
 
-    def sin(self, *, out: None = None) -> Tensor:
+    def sin(self, *, out: Tensor | None = None) -> Tensor:
         """Sine.
 
         Examples:
@@ -2644,7 +2659,7 @@ class Tensor:
             tensor([0.0000, 0.8415])
         """
 
-    def sin_(self, *, out: None = None) -> Tensor:
+    def sin_(self, *, out: Tensor | None = None) -> Tensor:
         """`sin` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def sinc(self) -> Tensor:
@@ -2653,7 +2668,7 @@ class Tensor:
     def sinc_(self) -> Tensor:
         """`sinc` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def sinh(self, *, out: None = None) -> Tensor:
+    def sinh(self, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic sine.
 
         Examples:
@@ -2661,7 +2676,7 @@ class Tensor:
             tensor([0.0000, 1.1752])
         """
 
-    def sinh_(self, *, out: None = None) -> Tensor:
+    def sinh_(self, *, out: Tensor | None = None) -> Tensor:
         """`sinh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @property
@@ -2727,7 +2742,7 @@ class Tensor:
             tensor([[11.]])
         """
 
-    def sqrt(self, *, out: None = None) -> Tensor:
+    def sqrt(self, *, out: Tensor | None = None) -> Tensor:
         """Square root.
 
         Examples:
@@ -2735,10 +2750,10 @@ class Tensor:
             tensor([2., 3.])
         """
 
-    def sqrt_(self, *, out: None = None) -> Tensor:
+    def sqrt_(self, *, out: Tensor | None = None) -> Tensor:
         """`sqrt` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def square(self, *, out: None = None) -> Tensor:
+    def square(self, *, out: Tensor | None = None) -> Tensor:
         """x * x; booleans count as integers.
 
         Examples:
@@ -2746,7 +2761,7 @@ class Tensor:
             tensor([4., 9.])
         """
 
-    def square_(self, *, out: None = None) -> Tensor:
+    def square_(self, *, out: Tensor | None = None) -> Tensor:
         """`square` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def squeeze(self, axis: Axis = None, *, dim: Axis = None) -> Tensor:
@@ -2757,8 +2772,8 @@ class Tensor:
             torch.Size([2, 3])
         """
 
-    def squeeze_(self, *args: Any, **named: Any) -> Tensor:
-        """Refused: write `x = x.squeeze(dim)`. Raises ArgumentError."""
+    def squeeze_(self, axis: Axis = None) -> Tensor:
+        """`squeeze` in place: the tensor itself gets that shape. Raises GradientError as other in-place methods do."""
 
     def std(
         self,
@@ -2812,7 +2827,7 @@ class Tensor:
     def stride(self, dim: builtins.int) -> builtins.int:
         """Elements from one place along each axis, or along `dim`, to the next."""
 
-    def sub(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+    def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """input - alpha * other, broadcast. Raises DTypeError for booleans.
 
         Examples:
@@ -2820,10 +2835,10 @@ class Tensor:
             tensor([0., 1.])
         """
 
-    def sub_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+    def sub_(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """`sub` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def subtract(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+    def subtract(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """input - alpha * other, broadcast. Raises DTypeError for booleans.
 
         Examples:
@@ -2831,7 +2846,7 @@ class Tensor:
             tensor([0., 1.])
         """
 
-    def subtract_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+    def subtract_(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """`subtract` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def sum(
@@ -2842,7 +2857,7 @@ class Tensor:
         dim: Any = None,
         keepdim: builtins.bool = False,
         dtype: Any = None,
-        out: None = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         """The sum; integers and booleans in int64. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
         for a bad one.
@@ -2864,20 +2879,20 @@ class Tensor:
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """x with two axes exchanged."""
 
-    def swapaxes_(self, *args: Any, **named: Any) -> Tensor:
-        """Refused: write `x = x.swapaxes(axis0, axis1)`. Raises ArgumentError."""
+    def swapaxes_(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
+        """`swapaxes` in place: the tensor itself gets that shape. Raises GradientError as other in-place methods do."""
 
     def swapdims(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """x with two axes exchanged."""
 
-    def swapdims_(self, *args: Any, **named: Any) -> Tensor:
-        """Refused: write `x = x.swapdims(dim0, dim1)`. Raises ArgumentError."""
+    def swapdims_(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
+        """`swapdims` in place: the tensor itself gets that shape. Raises GradientError as other in-place methods do."""
 
     def t(self) -> Tensor:
         """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
 
-    def t_(self, *args: Any, **named: Any) -> Tensor:
-        """Refused: write `x = x.t()`. Raises ArgumentError."""
+    def t_(self) -> Tensor:
+        """`t` in place: the tensor itself gets that shape. Raises GradientError as other in-place methods do."""
 
     def take(self, index: TensorLike, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
         """x[index] along `axis`: the index's shape replaces that axis. Of the flattened x when no axis is given, as in PyTorch
@@ -2907,7 +2922,7 @@ class Tensor:
                     [2]])
         """
 
-    def tan(self, *, out: None = None) -> Tensor:
+    def tan(self, *, out: Tensor | None = None) -> Tensor:
         """Tangent.
 
         Examples:
@@ -2915,10 +2930,10 @@ class Tensor:
             tensor([0.0000, 1.5574])
         """
 
-    def tan_(self, *, out: None = None) -> Tensor:
+    def tan_(self, *, out: Tensor | None = None) -> Tensor:
         """`tan` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def tanh(self, *, out: None = None) -> Tensor:
+    def tanh(self, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic tangent.
 
         Examples:
@@ -2926,7 +2941,7 @@ class Tensor:
             tensor([0.0000, 0.7616])
         """
 
-    def tanh_(self, *, out: None = None) -> Tensor:
+    def tanh_(self, *, out: Tensor | None = None) -> Tensor:
         """`tanh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def tensor_split(
@@ -3005,8 +3020,8 @@ class Tensor:
             torch.Size([3, 2])
         """
 
-    def transpose_(self, *args: Any, **named: Any) -> Tensor:
-        """Refused: write `x = x.transpose(dim0, dim1)`. Raises ArgumentError."""
+    def transpose_(self, *axes: ShapeLike, dim0: builtins.int | None = None, dim1: builtins.int | None = None) -> Tensor:
+        """`transpose` in place: the tensor itself gets that shape. Raises GradientError as other in-place methods do."""
 
     def triangular_solve(
         self,
@@ -3029,7 +3044,7 @@ class Tensor:
     def triu_(self, diagonal: builtins.int = 0) -> Tensor:
         """`triu` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def true_divide(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
+    def true_divide(self, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
 
@@ -3038,7 +3053,7 @@ class Tensor:
             tensor([ 3., -4.])
         """
 
-    def true_divide_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
+    def true_divide_(self, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         """`true_divide` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def trunc(self) -> Tensor:
@@ -3171,8 +3186,8 @@ class Tensor:
             torch.Size([1, 2, 3])
         """
 
-    def unsqueeze_(self, *args: Any, **named: Any) -> Tensor:
-        """Refused: write `x = x.unsqueeze(dim)`. Raises ArgumentError."""
+    def unsqueeze_(self, axis: builtins.int) -> Tensor:
+        """`unsqueeze` in place: the tensor itself gets that shape. Raises GradientError as other in-place methods do."""
 
     def untyped_storage(self, *args: Any, **named: Any) -> Any:
         """Refused: x.numpy() is an array that shares the memory. Raises ArgumentError."""
@@ -3199,8 +3214,10 @@ class Tensor:
     def vdot(self, other: Any) -> Tensor:
         """The product of two vectors, of which the first is conjugated."""
 
-    def view(self, *shape: ShapeLike) -> Tensor:
-        """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
+    def view(self, *shape: ShapeLike | DTypeLike, dtype: DTypeLike | None = None) -> Tensor:
+        """The same memory in another shape, or read as another dtype, through which no gradient flows. Raises ShapeError where
+        only a copy could have the shape (`reshape` copies), and where the bytes of a row make no whole elements.
+        """
 
     def view_as(self, other: Any) -> Tensor:
         """`input` in the shape of `other`, in the same memory."""
@@ -3236,7 +3253,7 @@ class Functions:
     """The public functions of tensors: `F` inside the package."""
 
     @staticmethod
-    def abs(input: TensorLike, *, out: None = None) -> Tensor:
+    def abs(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """|x|; its derivative at 0 is 0.
 
         Examples:
@@ -3245,7 +3262,7 @@ class Functions:
         """
 
     @staticmethod
-    def absolute(input: TensorLike, *, out: None = None) -> Tensor:
+    def absolute(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """|x|; its derivative at 0 is 0.
 
         Examples:
@@ -3254,7 +3271,7 @@ class Functions:
         """
 
     @staticmethod
-    def acos(input: TensorLike, *, out: None = None) -> Tensor:
+    def acos(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Inverse cosine.
 
         Examples:
@@ -3263,7 +3280,7 @@ class Functions:
         """
 
     @staticmethod
-    def acosh(input: TensorLike, *, out: None = None) -> Tensor:
+    def acosh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic cosine.
 
         Examples:
@@ -3272,7 +3289,7 @@ class Functions:
         """
 
     @staticmethod
-    def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+    def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """input + alpha * other, broadcast. Booleans: logical or.
 
         Examples:
@@ -3281,15 +3298,37 @@ class Functions:
         """
 
     @staticmethod
-    def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    def addbmm(
+        input: Any,
+        batch1: Any,
+        batch2: Any,
+        *,
+        beta: Any = 1,
+        alpha: Any = 1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """beta * input + alpha * the sum over the batch of batch1 @ batch2."""
 
     @staticmethod
-    def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+    def addcdiv(
+        input: Any,
+        tensor1: Any,
+        tensor2: Any,
+        *,
+        value: Any = 1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """input + value * tensor1 / tensor2, broadcast. Raises DTypeError for integers."""
 
     @staticmethod
-    def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+    def addcmul(
+        input: Any,
+        tensor1: Any,
+        tensor2: Any,
+        *,
+        value: Any = 1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """input + value * tensor1 * tensor2, broadcast.
 
         Examples:
@@ -3298,23 +3337,47 @@ class Functions:
         """
 
     @staticmethod
-    def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    def addmm(
+        input: Any,
+        mat1: Any,
+        mat2: Any,
+        *,
+        beta: Any = 1,
+        alpha: Any = 1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """beta * input + alpha * (mat1 @ mat2)."""
 
     @staticmethod
-    def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    def addmv(
+        input: Any,
+        mat: Any,
+        vec: Any,
+        *,
+        beta: Any = 1,
+        alpha: Any = 1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """beta * input + alpha * (mat @ vec)."""
 
     @staticmethod
-    def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    def addr(
+        input: Any,
+        vec1: Any,
+        vec2: Any,
+        *,
+        beta: Any = 1,
+        alpha: Any = 1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """beta * input + alpha * outer(vec1, vec2)."""
 
     @staticmethod
-    def adjoint(input: Any) -> Tensor:
+    def adjoint(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The last two axes swapped, and the conjugate."""
 
     @staticmethod
-    def alias_copy(input: Any, *args: Any, _source: str = 'clone', **named: Any) -> Tensor:
+    def alias_copy(input: Any, *args: Any, _source: str = 'clone', out: Tensor | None = None, **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
@@ -3323,6 +3386,7 @@ class Functions:
         axis: Axis = None,
         keepdims: bool = False,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         dim: Axis = None,
         keepdim: bool = False,
     ) -> Tensor:
@@ -3334,7 +3398,15 @@ class Functions:
         """
 
     @staticmethod
-    def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    def allclose(
+        input: Any,
+        other: Any,
+        rtol: float = 1e-05,
+        atol: float = 1e-08,
+        equal_nan: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> bool:
         """Whether `isclose` holds everywhere, as a Python bool.
 
         Examples:
@@ -3351,7 +3423,7 @@ class Functions:
         dim: Any = None,
         keepdim: bool = False,
         dtype: Any = None,
-        out: None = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         """The largest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
         Raises ArgumentError for a bad one.
@@ -3370,7 +3442,7 @@ class Functions:
         dim: Any = None,
         keepdim: bool = False,
         dtype: Any = None,
-        out: None = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         """The smallest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
         Raises ArgumentError for a bad one.
@@ -3386,13 +3458,14 @@ class Functions:
         *,
         dim: Any = None,
         keepdim: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: Any = None,
         keepdims: bool = False,
     ) -> return_types.aminmax:
         """The named tuple (min, max) along one axis, or of all elements."""
 
     @staticmethod
-    def angle(input: Any) -> Tensor:
+    def angle(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The angle in radians; of real numbers 0, or pi for negative ones, with a gradient of 0. NaN stays NaN."""
 
     @staticmethod
@@ -3401,6 +3474,7 @@ class Functions:
         axis: Axis = None,
         keepdims: bool = False,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         dim: Axis = None,
         keepdim: bool = False,
     ) -> Tensor:
@@ -3412,7 +3486,7 @@ class Functions:
         """
 
     @staticmethod
-    def arccos(input: TensorLike, *, out: None = None) -> Tensor:
+    def arccos(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Inverse cosine.
 
         Examples:
@@ -3421,7 +3495,7 @@ class Functions:
         """
 
     @staticmethod
-    def arccosh(input: TensorLike, *, out: None = None) -> Tensor:
+    def arccosh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic cosine.
 
         Examples:
@@ -3430,7 +3504,7 @@ class Functions:
         """
 
     @staticmethod
-    def arcsin(input: TensorLike, *, out: None = None) -> Tensor:
+    def arcsin(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Inverse sine.
 
         Examples:
@@ -3439,7 +3513,7 @@ class Functions:
         """
 
     @staticmethod
-    def arcsinh(input: TensorLike, *, out: None = None) -> Tensor:
+    def arcsinh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic sine.
 
         Examples:
@@ -3448,7 +3522,7 @@ class Functions:
         """
 
     @staticmethod
-    def arctan(input: TensorLike, *, out: None = None) -> Tensor:
+    def arctan(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Inverse tangent, in radians.
 
         Examples:
@@ -3457,11 +3531,11 @@ class Functions:
         """
 
     @staticmethod
-    def arctan2(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def arctan2(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The angle of (other, input)."""
 
     @staticmethod
-    def arctanh(input: TensorLike, *, out: None = None) -> Tensor:
+    def arctanh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic tangent.
 
         Examples:
@@ -3475,6 +3549,7 @@ class Functions:
         axis: int | None = None,
         keepdims: bool = False,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         dim: int | None = None,
         keepdim: bool = False,
     ) -> Tensor:
@@ -3491,6 +3566,7 @@ class Functions:
         axis: int | None = None,
         keepdims: bool = False,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         dim: int | None = None,
         keepdim: bool = False,
     ) -> Tensor:
@@ -3502,7 +3578,15 @@ class Functions:
         """
 
     @staticmethod
-    def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, axis: int = -1) -> Tensor:
+    def argsort(
+        input: Any,
+        dim: int = -1,
+        descending: bool = False,
+        stable: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int = -1,
+    ) -> Tensor:
         """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest).
 
         Examples:
@@ -3511,24 +3595,45 @@ class Functions:
         """
 
     @staticmethod
-    def argwhere(input: Any) -> Tensor:
+    def argwhere(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The positions of elements that are not 0, (number, axes). Eager only."""
 
     @staticmethod
-    def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    def as_strided(
+        input: Any,
+        size: Any,
+        stride: Any,
+        storage_offset: int | None = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """The elements of `input`, row-major, at these strides: a view, or a copy where `input` lies in memory in another
         order."""
 
     @staticmethod
-    def as_strided_copy(input: Any, *args: Any, _source: str = 'as_strided', **named: Any) -> Tensor:
+    def as_strided_copy(
+        input: Any,
+        *args: Any,
+        _source: str = 'as_strided',
+        out: Tensor | None = None,
+        **named: Any,
+    ) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    def as_strided_scatter(
+        input: Any,
+        src: Any,
+        size: Any,
+        stride: Any,
+        storage_offset: int | None = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`input` (row-major) with `src` at the places of these strides."""
 
     @staticmethod
-    def asin(input: TensorLike, *, out: None = None) -> Tensor:
+    def asin(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Inverse sine.
 
         Examples:
@@ -3537,7 +3642,7 @@ class Functions:
         """
 
     @staticmethod
-    def asinh(input: TensorLike, *, out: None = None) -> Tensor:
+    def asinh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic sine.
 
         Examples:
@@ -3550,7 +3655,7 @@ class Functions:
         """x in another dtype (float to integer truncates). The gradient is cast back."""
 
     @staticmethod
-    def atan(input: TensorLike, *, out: None = None) -> Tensor:
+    def atan(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Inverse tangent, in radians.
 
         Examples:
@@ -3559,11 +3664,11 @@ class Functions:
         """
 
     @staticmethod
-    def atan2(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def atan2(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The angle of (other, input)."""
 
     @staticmethod
-    def atanh(input: TensorLike, *, out: None = None) -> Tensor:
+    def atanh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic tangent.
 
         Examples:
@@ -3596,7 +3701,15 @@ class Functions:
         """Tensors with at least so many axes; a tuple where several are given."""
 
     @staticmethod
-    def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    def baddbmm(
+        input: Any,
+        batch1: Any,
+        batch2: Any,
+        *,
+        beta: Any = 1,
+        alpha: Any = 1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """beta * input + alpha * (batch1 @ batch2)."""
 
     @staticmethod
@@ -3614,12 +3727,24 @@ class Functions:
         """A triangle, (window_length,)."""
 
     @staticmethod
-    def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    def bernoulli(
+        input: Tensor,
+        p: float | None = None,
+        *,
+        generator: Generator | None = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """1 with the probabilities in `input` (or p, in its shape), else 0, in its dtype. Raises ArgumentError outside [0,
         1]."""
 
     @staticmethod
-    def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
+    def bincount(
+        input: Any,
+        weights: Any = None,
+        minlength: int = 0,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError.
 
         Examples:
@@ -3628,34 +3753,40 @@ class Functions:
         """
 
     @staticmethod
-    def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    def binomial(
+        count: Tensor,
+        prob: Tensor,
+        generator: Generator | None = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """The numbers of successes in `count` trials with probability `prob` (broadcast), in their dtype.
 
         Raises ArgumentError for negative counts and for probabilities outside [0, 1].
         """
 
     @staticmethod
-    def bitwise_and(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_and(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x & y, of integers or booleans."""
 
     @staticmethod
-    def bitwise_left_shift(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_left_shift(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x shifted by y bits."""
 
     @staticmethod
-    def bitwise_not(input: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_not(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """~x, of integers or booleans."""
 
     @staticmethod
-    def bitwise_or(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_or(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x | y, of integers or booleans."""
 
     @staticmethod
-    def bitwise_right_shift(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_right_shift(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x shifted by y bits."""
 
     @staticmethod
-    def bitwise_xor(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def bitwise_xor(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x ^ y, of integers or booleans."""
 
     @staticmethod
@@ -3674,14 +3805,14 @@ class Functions:
 
     @overload
     @staticmethod
-    def block_diag(*tensors: Any) -> Tensor: ...
+    def block_diag(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def block_diag(*, tensors: Any) -> Tensor:
+    def block_diag(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The matrices along the diagonal of one that is 0 elsewhere."""
 
     @staticmethod
-    def bmm(input: Any, mat2: Any) -> Tensor:
+    def bmm(input: Any, mat2: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError.
 
         Examples:
@@ -3694,15 +3825,15 @@ class Functions:
         """x broadcast to the shape of `like`, known or not."""
 
     @staticmethod
-    def broadcast_shapes(*shapes: Any) -> Size:
+    def broadcast_shapes(*shapes: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Size:
         """The common shape of shapes. Raises ShapeError."""
 
     @overload
     @staticmethod
-    def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]: ...
+    def broadcast_tensors(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> tuple[Tensor, ...]: ...
     @overload
     @staticmethod
-    def broadcast_tensors(*, tensors: Any) -> tuple[Tensor, ...]:
+    def broadcast_tensors(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> tuple[Tensor, ...]:
         """The tensors, each repeated to their common shape."""
 
     @staticmethod
@@ -3721,19 +3852,26 @@ class Functions:
         """
 
     @staticmethod
-    def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    def bucketize(
+        input: Any,
+        boundaries: Any,
+        *,
+        out_int32: bool = False,
+        right: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """The number of the bucket of each element, of those that sorted boundaries (1-D) make."""
 
     @overload
     @staticmethod
-    def cartesian_prod(*tensors: Any) -> Tensor: ...
+    def cartesian_prod(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def cartesian_prod(*, tensors: Any) -> Tensor:
+    def cartesian_prod(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """All tuples of elements of 1-D tensors, one per row; the tensor itself if there is one."""
 
     @staticmethod
-    def cat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Tensor:
+    def cat(tensors: Any, dim: int = 0, *, out: Tensor | tuple[Tensor, ...] | None = None, axis: int = 0) -> Tensor:
         """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch.
 
         Examples:
@@ -3742,31 +3880,51 @@ class Functions:
         """
 
     @staticmethod
-    def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
+    def cdist(
+        x1: Any,
+        x2: Any,
+        p: float = 2.0,
+        compute_mode: str | None = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """The p-norms of the differences of rows: (..., n, d) and (..., m, d) give (..., n, m). Raises ShapeError."""
 
     @staticmethod
-    def ceil(input: TensorLike, *, out: None = None) -> Tensor:
+    def ceil(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Smallest integer >= x. Integers stay what they are; raises DTypeError for booleans."""
 
     @staticmethod
-    def chain_matmul(*matrices: Any) -> Tensor:
+    def chain_matmul(*matrices: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The product of matrices, in the order that needs the fewest operations."""
 
     @staticmethod
-    def cholesky(input: Any, upper: bool = False) -> Tensor:
+    def cholesky(input: Any, upper: bool = False, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`linalg.cholesky` by an older name."""
 
     @staticmethod
-    def cholesky_inverse(input: Any, upper: bool = False) -> Tensor:
+    def cholesky_inverse(input: Any, upper: bool = False, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The inverse of A from its Cholesky factor."""
 
     @staticmethod
-    def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Tensor:
+    def cholesky_solve(
+        input: Any,
+        L: Any,
+        upper: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """X with A X = input, from A's Cholesky factor."""
 
     @staticmethod
-    def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+    def chunk(
+        input: Any,
+        chunks: int,
+        dim: int = 0,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int = 0,
+    ) -> tuple[Tensor, ...]:
         """At most so many parts of equal size along `dim`; the last one is smaller if need be.
 
         Examples:
@@ -3775,7 +3933,13 @@ class Functions:
         """
 
     @staticmethod
-    def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
+    def clamp(
+        x: TensorLike,
+        min: TensorLike | None = None,
+        max: TensorLike | None = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """PyTorch's name of `clip`.
 
         Examples:
@@ -3784,15 +3948,21 @@ class Functions:
         """
 
     @staticmethod
-    def clamp_max(input: Any, max: Any) -> Tensor:
+    def clamp_max(input: Any, max: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The smaller of `input` and `max`."""
 
     @staticmethod
-    def clamp_min(input: Any, min: Any) -> Tensor:
+    def clamp_min(input: Any, min: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The larger of `input` and `min`."""
 
     @staticmethod
-    def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
+    def clip(
+        x: TensorLike,
+        min: TensorLike | None = None,
+        max: TensorLike | None = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
 
         The bounds are promoted with x. Raises ArgumentError when both are None.
@@ -3804,26 +3974,33 @@ class Functions:
 
     @staticmethod
     def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
-        """A copy of input, row-major, in memory of its own."""
+        """A copy of input, row-major, in memory of its own. memory_format: `channels_last`, for another order of its
+        elements."""
 
     @overload
     @staticmethod
-    def column_stack(*tensors: Any) -> Tensor: ...
+    def column_stack(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def column_stack(*, tensors: Any) -> Tensor:
+    def column_stack(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Vectors as columns, and matrices, side by side."""
 
     @staticmethod
-    def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
+    def combinations(
+        input: Any,
+        r: int = 2,
+        with_replacement: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """The combinations of r elements of a 1-D tensor, one per row."""
 
     @staticmethod
-    def complex(real: Any, imag: Any) -> Tensor:
+    def complex(real: Any, imag: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """real + i imag, broadcast. Both are float32, or both float64; raises DTypeError otherwise."""
 
     @staticmethod
-    def concat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Tensor:
+    def concat(tensors: Any, dim: int = 0, *, out: Tensor | tuple[Tensor, ...] | None = None, axis: int = 0) -> Tensor:
         """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch.
 
         Examples:
@@ -3832,7 +4009,13 @@ class Functions:
         """
 
     @staticmethod
-    def concatenate(tensors: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
+    def concatenate(
+        tensors: Sequence[TensorLike],
+        axis: int = 0,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        dim: int = 0,
+    ) -> Tensor:
         """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
 
     @staticmethod
@@ -3853,23 +4036,23 @@ class Functions:
         """
 
     @staticmethod
-    def conj(input: Any) -> Tensor:
+    def conj(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The conjugate; of real numbers, `input` itself."""
 
     @staticmethod
-    def conj_physical(input: Any) -> Tensor:
+    def conj_physical(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The conjugate; of real numbers, `input` itself."""
 
     @staticmethod
-    def copysign(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def copysign(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """|input| with the sign of `other`."""
 
     @staticmethod
-    def corrcoef(input: Any) -> Tensor:
+    def corrcoef(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The correlations of variables (rows) over observations (columns)."""
 
     @staticmethod
-    def cos(input: TensorLike, *, out: None = None) -> Tensor:
+    def cos(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Cosine.
 
         Examples:
@@ -3878,7 +4061,7 @@ class Functions:
         """
 
     @staticmethod
-    def cosh(input: TensorLike, *, out: None = None) -> Tensor:
+    def cosh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic cosine.
 
         Examples:
@@ -3887,7 +4070,13 @@ class Functions:
         """
 
     @staticmethod
-    def count_nonzero(input: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+    def count_nonzero(
+        input: Any,
+        dim: Any = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: Any = None,
+    ) -> Tensor:
         """How many elements along `dim` (of all for None) are not 0, int64.
 
         Examples:
@@ -3896,11 +4085,25 @@ class Functions:
         """
 
     @staticmethod
-    def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+    def cov(
+        input: Any,
+        *,
+        correction: int = 1,
+        fweights: Any = None,
+        aweights: Any = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """The covariances of variables (rows) over observations (columns), with weights; a number for one variable."""
 
     @staticmethod
-    def cross(input: Any, other: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
+    def cross(
+        input: Any,
+        other: Any,
+        dim: int | None = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int | None = None,
+    ) -> Tensor:
         """The cross products along `dim`, the first axis of extent 3 unless given.
 
         Examples:
@@ -3910,26 +4113,54 @@ class Functions:
 
     @overload
     @staticmethod
-    def cummax(input: Any, dim: int, *, _op: OpDef = ..., _name: str = 'cummax') -> return_types.Pair: ...
+    def cummax(
+        input: Any,
+        dim: int,
+        *,
+        _op: OpDef = ...,
+        _name: str = 'cummax',
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> return_types.Pair: ...
     @overload
     @staticmethod
-    def cummax(*, input: Any, axis: int, _op: OpDef = ..., _name: str = 'cummax') -> return_types.Pair:
+    def cummax(
+        *,
+        input: Any,
+        axis: int,
+        _op: OpDef = ...,
+        _name: str = 'cummax',
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> return_types.Pair:
         """The named tuple (values, indices) of the extremum so far, along `dim`."""
 
     @overload
     @staticmethod
-    def cummin(input: Any, dim: int, *, _op: OpDef = ..., _name: str = 'cummin') -> return_types.Pair: ...
+    def cummin(
+        input: Any,
+        dim: int,
+        *,
+        _op: OpDef = ...,
+        _name: str = 'cummin',
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> return_types.Pair: ...
     @overload
     @staticmethod
-    def cummin(*, input: Any, axis: int, _op: OpDef = ..., _name: str = 'cummin') -> return_types.Pair:
+    def cummin(
+        *,
+        input: Any,
+        axis: int,
+        _op: OpDef = ...,
+        _name: str = 'cummin',
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> return_types.Pair:
         """The named tuple (values, indices) of the extremum so far, along `dim`."""
 
     @overload
     @staticmethod
-    def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor: ...
+    def cumprod(input: Any, dim: int, *, dtype: Any = None, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def cumprod(*, input: Any, axis: int, dtype: Any = None) -> Tensor:
+    def cumprod(*, input: Any, axis: int, dtype: Any = None, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Running products along `dim`; integers in int64.
 
         Examples:
@@ -3943,6 +4174,7 @@ class Functions:
         axis: int | None = None,
         *,
         dtype: DTypeLike | None = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         dim: int | None = None,
     ) -> Tensor:
         """Running sums along `axis` (of the flattened array for None).
@@ -3953,15 +4185,23 @@ class Functions:
         """
 
     @staticmethod
-    def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Tensor:
+    def cumulative_trapezoid(
+        y: Any,
+        x: Any = None,
+        *,
+        dx: float = 1,
+        dim: int = -1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int = -1,
+    ) -> Tensor:
         """The running areas of `trapezoid`."""
 
     @staticmethod
-    def deg2rad(input: Any) -> Tensor:
+    def deg2rad(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Degrees as radians."""
 
     @staticmethod
-    def det(A: Any) -> Tensor:
+    def det(A: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The determinant of square matrices.
 
         Examples:
@@ -3970,11 +4210,17 @@ class Functions:
         """
 
     @staticmethod
-    def detach_copy(input: Any, *args: Any, _source: str = 'stop_gradient', **named: Any) -> Tensor:
+    def detach_copy(
+        input: Any,
+        *args: Any,
+        _source: str = 'stop_gradient',
+        out: Tensor | None = None,
+        **named: Any,
+    ) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def diag(input: Any, diagonal: int = 0) -> Tensor:
+    def diag(input: Any, diagonal: int = 0, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The diagonal of a matrix, or the matrix with a vector on its diagonal.
 
         Examples:
@@ -3984,15 +4230,29 @@ class Functions:
         """
 
     @staticmethod
-    def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    def diag_embed(
+        input: Any,
+        offset: int = 0,
+        dim1: int = -2,
+        dim2: int = -1,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """Matrices with the last axis of `input` along their diagonal; their axes are dim1 and dim2 of the result."""
 
     @staticmethod
-    def diagflat(input: Any, offset: int = 0) -> Tensor:
+    def diagflat(input: Any, offset: int = 0, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The matrix with all elements of `input` on its diagonal."""
 
     @staticmethod
-    def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    def diagonal(
+        input: Any,
+        offset: int = 0,
+        dim1: int = 0,
+        dim2: int = 1,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
         axis.
 
@@ -4007,27 +4267,50 @@ class Functions:
         """
 
     @staticmethod
-    def diagonal_copy(input: Any, *args: Any, _source: str = 'diagonal', **named: Any) -> Tensor:
+    def diagonal_copy(
+        input: Any,
+        *args: Any,
+        _source: str = 'diagonal',
+        out: Tensor | None = None,
+        **named: Any,
+    ) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    def diagonal_scatter(
+        input: Any,
+        src: Any,
+        offset: int = 0,
+        dim1: int = 0,
+        dim2: int = 1,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`input` with `src` on a diagonal."""
 
     @staticmethod
-    def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, axis: int = -1) -> Tensor:
+    def diff(
+        input: Any,
+        n: int = 1,
+        dim: int = -1,
+        prepend: Any = None,
+        append: Any = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int = -1,
+    ) -> Tensor:
         """Differences of neighbors along `dim`, taken n times; of booleans, whether they differ."""
 
     @staticmethod
-    def digamma(input: TensorLike, *, out: None = None) -> Tensor:
+    def digamma(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The derivative of `lgamma`."""
 
     @staticmethod
-    def dist(input: Any, other: Any, p: float = 2) -> Tensor:
+    def dist(input: Any, other: Any, p: float = 2, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The p-norm of input - other."""
 
     @staticmethod
-    def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
+    def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
 
@@ -4037,7 +4320,7 @@ class Functions:
         """
 
     @staticmethod
-    def divide(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
+    def divide(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
 
@@ -4047,7 +4330,7 @@ class Functions:
         """
 
     @staticmethod
-    def dot(input: TensorLike, tensor: TensorLike) -> Tensor:
+    def dot(input: TensorLike, tensor: TensorLike, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there).
 
         Examples:
@@ -4074,15 +4357,16 @@ class Functions:
         _name: str = 'dsplit',
         _axis: int = 2,
         _least: int = 3,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
     @overload
     @staticmethod
-    def dstack(*tensors: Any) -> Tensor: ...
+    def dstack(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def dstack(*, tensors: Any) -> Tensor:
+    def dstack(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @staticmethod
@@ -4107,15 +4391,16 @@ class Functions:
         device: Any = None,
         layout: Any = None,
         memory_format: Any = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> Tensor:
         """As `empty`, of the shape of `input`, and of its dtype unless one is given."""
 
     @staticmethod
-    def eq(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def eq(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x == y elementwise, bool."""
 
     @staticmethod
-    def equal(input: Any, other: Any) -> bool:
+    def equal(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> bool:
         """Whether both have the same shape and elements, as a Python bool.
 
         Examples:
@@ -4124,7 +4409,7 @@ class Functions:
         """
 
     @staticmethod
-    def erf(input: TensorLike, *, out: None = None) -> Tensor:
+    def erf(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The error function.
 
         Examples:
@@ -4133,15 +4418,15 @@ class Functions:
         """
 
     @staticmethod
-    def erfc(input: TensorLike, *, out: None = None) -> Tensor:
+    def erfc(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """1 - erf(x), accurate for large x."""
 
     @staticmethod
-    def erfinv(input: TensorLike, *, out: None = None) -> Tensor:
+    def erfinv(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The inverse of `erf`."""
 
     @staticmethod
-    def exp(input: TensorLike, *, out: None = None) -> Tensor:
+    def exp(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """e**x.
 
         Examples:
@@ -4150,7 +4435,7 @@ class Functions:
         """
 
     @staticmethod
-    def exp2(input: TensorLike, *, out: None = None) -> Tensor:
+    def exp2(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """2**x.
 
         Examples:
@@ -4163,11 +4448,11 @@ class Functions:
         """PyTorch's `broadcast_to`: -1 keeps an extent."""
 
     @staticmethod
-    def expand_as(input: Any, other: Any) -> Tensor:
+    def expand_as(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` repeated to the shape of `other`."""
 
     @staticmethod
-    def expand_copy(input: Any, *args: Any, _source: str = 'expand', **named: Any) -> Tensor:
+    def expand_copy(input: Any, *args: Any, _source: str = 'expand', out: Tensor | None = None, **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
@@ -4175,7 +4460,7 @@ class Functions:
         """x with new axes of extent 1 at the places `axis` of the result."""
 
     @staticmethod
-    def expm1(input: TensorLike, *, out: None = None) -> Tensor:
+    def expm1(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """exp(x) - 1, accurate for small x.
 
         Examples:
@@ -4184,11 +4469,11 @@ class Functions:
         """
 
     @staticmethod
-    def fill(input: Any, value: Any) -> Tensor:
+    def fill(input: Any, value: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """One number in the shape and dtype of `input`, whose gradient is 0; a 0-d tensor takes its gradient."""
 
     @staticmethod
-    def fix(input: Any) -> Tensor:
+    def fix(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The integer next to `input` on the side of 0; integers stay what they are.
 
         Examples:
@@ -4197,7 +4482,13 @@ class Functions:
         """
 
     @staticmethod
-    def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    def flatten(
+        x: Any,
+        start_dim: int = 0,
+        end_dim: int = -1,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range.
 
         Examples:
@@ -4207,10 +4498,10 @@ class Functions:
 
     @overload
     @staticmethod
-    def flip(input: Any, dims: Any = (), *more: int) -> Tensor: ...
+    def flip(input: Any, dims: Any = (), *more: int, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def flip(input: Any, dims: Any = (), *, more: int) -> Tensor:
+    def flip(input: Any, dims: Any = (), *, more: int, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` in reverse order along each of `dims`, in memory of its own: integers, or one tuple of them.
 
         Examples:
@@ -4219,35 +4510,35 @@ class Functions:
         """
 
     @staticmethod
-    def fliplr(input: Any) -> Tensor:
+    def fliplr(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` in reverse order along axis 1."""
 
     @staticmethod
-    def flipud(input: Any) -> Tensor:
+    def flipud(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` in reverse order along axis 0."""
 
     @staticmethod
-    def float_power(input: Any, exponent: Any) -> Tensor:
+    def float_power(input: Any, exponent: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """input ** exponent in float64, or complex128."""
 
     @staticmethod
-    def floor(input: TensorLike, *, out: None = None) -> Tensor:
+    def floor(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Largest integer <= x. Integers stay what they are; raises DTypeError for booleans."""
 
     @staticmethod
-    def floor_divide(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def floor_divide(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """floor(x / y), with NumPy's rules for signs and zero. Raises DivisionError where integers are divided by 0."""
 
     @staticmethod
-    def fmax(input: Any, other: Any) -> Tensor:
+    def fmax(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`maximum`, of which a NaN is left out; of equal elements the first has the gradient."""
 
     @staticmethod
-    def fmin(input: Any, other: Any) -> Tensor:
+    def fmin(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`minimum`, of which a NaN is left out; of equal elements the first has the gradient."""
 
     @staticmethod
-    def fmod(input: Any, other: Any) -> Tensor:
+    def fmod(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0.
 
         Examples:
@@ -4256,11 +4547,11 @@ class Functions:
         """
 
     @staticmethod
-    def frac(input: Any) -> Tensor:
+    def frac(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """input - trunc(input), with the sign of the input. Raises DTypeError for integers."""
 
     @staticmethod
-    def frexp(input: Any) -> tuple[Tensor, Tensor]:
+    def frexp(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> tuple[Tensor, Tensor]:
         """Mantissa and exponent: input = mantissa * 2**exponent, the mantissa in [0.5, 1) or 0."""
 
     @staticmethod
@@ -4273,6 +4564,7 @@ class Functions:
         device: Any = None,
         layout: Any = None,
         memory_format: Any = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> Tensor:
         """`fill_value` in the shape of `input`, and in its dtype unless one is given.
 
@@ -4283,10 +4575,24 @@ class Functions:
 
     @overload
     @staticmethod
-    def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor: ...
+    def gather(
+        input: Any,
+        dim: int,
+        index: Any,
+        *,
+        sparse_grad: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor: ...
     @overload
     @staticmethod
-    def gather(*, input: Any, axis: int, index: Any, sparse_grad: bool = False) -> Tensor:
+    def gather(
+        *,
+        input: Any,
+        axis: int,
+        index: Any,
+        sparse_grad: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
@@ -4298,19 +4604,19 @@ class Functions:
         """
 
     @staticmethod
-    def gcd(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def gcd(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The gcd of two integers."""
 
     @staticmethod
-    def ge(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def ge(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x >= y elementwise, bool."""
 
     @staticmethod
-    def geqrf(input: Any) -> return_types.geqrf:
+    def geqrf(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> return_types.geqrf:
         """The named tuple (a, tau): R in the upper triangle of `a`, reflections of Q below it. It has no derivative."""
 
     @staticmethod
-    def ger(input: TensorLike, vec2: TensorLike) -> Tensor:
+    def ger(input: TensorLike, vec2: TensorLike, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """input[i] * vec2[j] for 1-D operands.
 
         Examples:
@@ -4322,7 +4628,7 @@ class Functions:
     @staticmethod
     def getitem(x: Array, key: Index) -> Tensor:
         """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays, booleans and, for values known now, boolean
-        masks. Raises IndexRangeError, and ArgumentError where NumPy and PyTorch differ.
+        masks. An int is taken before arrays, as in PyTorch. Raises IndexRangeError.
         """
 
     @staticmethod
@@ -4332,6 +4638,7 @@ class Functions:
         spacing: Any = None,
         dim: Any = None,
         edge_order: int = 1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: Any = None,
     ) -> tuple[Tensor, ...]:
         """Estimates of the derivatives of samples along axes (all unless `dim` names some), one tensor for each.
@@ -4342,15 +4649,15 @@ class Functions:
         """
 
     @staticmethod
-    def greater(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def greater(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x > y elementwise, bool."""
 
     @staticmethod
-    def greater_equal(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def greater_equal(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x >= y elementwise, bool."""
 
     @staticmethod
-    def gt(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def gt(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x > y elementwise, bool."""
 
     @staticmethod
@@ -4384,11 +4691,18 @@ class Functions:
         """(1 - cos(2 pi t)) / 2, (window_length,)."""
 
     @staticmethod
-    def heaviside(input: Any, values: Any) -> Tensor:
+    def heaviside(input: Any, values: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """0 below 0 and for NaN, 1 above, `values` at 0."""
 
     @staticmethod
-    def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    def histc(
+        input: Any,
+        bins: int = 100,
+        min: float = 0,
+        max: float = 0,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are equal): (bins,),
         in
         the dtype of the input. Raises ArgumentError for a range that is not finite or not ascending.
@@ -4402,6 +4716,7 @@ class Functions:
         range: Any = None,
         weight: Any = None,
         density: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> return_types.histogram:
         """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges."""
 
@@ -4413,6 +4728,7 @@ class Functions:
         range: Any = None,
         weight: Any = None,
         density: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> return_types.histogramdd:
         """Counts of points (number, d) in a grid, and the edges of the grid along each of the d axes.
 
@@ -4429,43 +4745,60 @@ class Functions:
         _name: str = 'hsplit',
         _axis: int = 1,
         _least: int = 1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
     @overload
     @staticmethod
-    def hstack(*tensors: Any) -> Tensor: ...
+    def hstack(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def hstack(*, tensors: Any) -> Tensor:
+    def hstack(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @staticmethod
-    def hypot(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def hypot(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """sqrt(input**2 + other**2), without overflow."""
 
     @staticmethod
-    def i0(input: TensorLike, *, out: None = None) -> Tensor:
+    def i0(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Modified Bessel function of order 0."""
 
     @staticmethod
-    def igamma(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def igamma(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The regularized lower incomplete gamma function."""
 
     @staticmethod
-    def igammac(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def igammac(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The regularized upper incomplete gamma function."""
 
     @staticmethod
-    def imag(input: Any) -> Tensor:
+    def imag(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The imaginary parts, a view. Raises DTypeError for real numbers."""
 
     @overload
     @staticmethod
-    def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike, *, alpha: float | Tensor = 1) -> Tensor: ...
+    def index_add(
+        x: TensorLike,
+        axis: int,
+        index: TensorLike,
+        source: TensorLike,
+        *,
+        alpha: float | Tensor = 1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor: ...
     @overload
     @staticmethod
-    def index_add(*, x: TensorLike, dim: int, index: TensorLike, source: TensorLike, alpha: float | Tensor = 1) -> Tensor:
+    def index_add(
+        *,
+        x: TensorLike,
+        dim: int,
+        index: TensorLike,
+        source: TensorLike,
+        alpha: float | Tensor = 1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """x with `alpha * source` added at `index` along `axis`, once for every time that a position occurs.
 
         index: integers (n,), negative ones count from the end; source: x's shape with n along `axis`, x's dtype. Raises
@@ -4482,38 +4815,91 @@ class Functions:
 
     @overload
     @staticmethod
-    def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor: ...
+    def index_copy(
+        input: Any,
+        dim: int,
+        index: Any,
+        source: Any,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor: ...
     @overload
     @staticmethod
-    def index_copy(*, input: Any, axis: int, index: Any, source: Any) -> Tensor:
+    def index_copy(
+        *,
+        input: Any,
+        axis: int,
+        index: Any,
+        source: Any,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`input` with the slices of `source` at positions along `dim`."""
 
     @overload
     @staticmethod
-    def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor: ...
+    def index_fill(
+        input: Any,
+        dim: int,
+        index: Any,
+        value: Any,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor: ...
     @overload
     @staticmethod
-    def index_fill(*, input: Any, axis: int, index: Any, value: Any) -> Tensor:
+    def index_fill(
+        *,
+        input: Any,
+        axis: int,
+        index: Any,
+        value: Any,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`input` with one value in the slices at positions along `dim`. The value is a number or a 0-d tensor."""
 
     @staticmethod
-    def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+    def index_put(
+        input: Any,
+        indices: Any,
+        values: Any,
+        accumulate: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
 
     @overload
     @staticmethod
-    def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Tensor: ...
+    def index_reduce(
+        input: Any,
+        dim: int,
+        index: Any,
+        source: Any,
+        reduce: str,
+        *,
+        include_self: bool = True,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor: ...
     @overload
     @staticmethod
-    def index_reduce(*, input: Any, axis: int, index: Any, source: Any, reduce: str, include_self: bool = True) -> Tensor:
+    def index_reduce(
+        *,
+        input: Any,
+        axis: int,
+        index: Any,
+        source: Any,
+        reduce: str,
+        include_self: bool = True,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`input` combined with the slices of `source` at positions along `dim`: "prod", "mean", "amax" or "amin"."""
 
     @overload
     @staticmethod
-    def index_select(input: Any, dim: int, index: Any) -> Tensor: ...
+    def index_select(input: Any, dim: int, index: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def index_select(*, input: Any, axis: int, index: Any) -> Tensor:
+    def index_select(*, input: Any, axis: int, index: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError.
 
         Examples:
@@ -4523,11 +4909,11 @@ class Functions:
         """
 
     @staticmethod
-    def inner(input: Any, other: Any) -> Tensor:
+    def inner(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Sums of products over the last axes of both operands."""
 
     @staticmethod
-    def inverse(A: Any) -> Tensor:
+    def inverse(A: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one.
 
         Examples:
@@ -4537,7 +4923,15 @@ class Functions:
         """
 
     @staticmethod
-    def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    def isclose(
+        input: Any,
+        other: Any,
+        rtol: float = 1e-05,
+        atol: float = 1e-08,
+        equal_nan: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`.
 
         Examples:
@@ -4546,7 +4940,7 @@ class Functions:
         """
 
     @staticmethod
-    def isfinite(input: TensorLike, *, out: None = None) -> Tensor:
+    def isfinite(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Where x is neither NaN nor infinite, bool.
 
         Examples:
@@ -4555,11 +4949,18 @@ class Functions:
         """
 
     @staticmethod
-    def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    def isin(
+        elements: Any,
+        test_elements: Any,
+        *,
+        assume_unique: bool = False,
+        invert: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """Where an element is among `test_elements`."""
 
     @staticmethod
-    def isinf(input: Any) -> Tensor:
+    def isinf(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Where `input` is infinite.
 
         Examples:
@@ -4568,7 +4969,7 @@ class Functions:
         """
 
     @staticmethod
-    def isnan(input: TensorLike, *, out: None = None) -> Tensor:
+    def isnan(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Where x is NaN, bool.
 
         Examples:
@@ -4577,15 +4978,15 @@ class Functions:
         """
 
     @staticmethod
-    def isneginf(input: Any) -> Tensor:
+    def isneginf(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Where `input` is minus infinity."""
 
     @staticmethod
-    def isposinf(input: Any) -> Tensor:
+    def isposinf(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Where `input` is plus infinity."""
 
     @staticmethod
-    def isreal(input: Any) -> Tensor:
+    def isreal(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Where the imaginary part is 0; everywhere for real numbers."""
 
     @staticmethod
@@ -4600,6 +5001,8 @@ class Functions:
         onesided: bool | None = None,
         length: int | None = None,
         return_complex: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> Tensor:
         """The signal of `stft`'s result, by least squares: real unless `return_complex`. length: of the signal, which zeros
         fill.
@@ -4623,7 +5026,7 @@ class Functions:
         """i0(beta sqrt(1 - (2 t - 1)^2)) / i0(beta), (window_length,)."""
 
     @staticmethod
-    def kron(input: Any, other: Any) -> Tensor:
+    def kron(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The Kronecker product: the blocks input[i] * other."""
 
     @staticmethod
@@ -4633,25 +5036,26 @@ class Functions:
         dim: int = -1,
         keepdim: bool = False,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int = -1,
         keepdims: bool = False,
     ) -> return_types.Pair:
         """The named tuple (values, indices) of the k-th smallest element along `dim`, counted from 1."""
 
     @staticmethod
-    def lcm(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def lcm(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The lcm of two integers."""
 
     @staticmethod
-    def ldexp(input: Any, other: Any) -> Tensor:
+    def ldexp(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """input * 2**other."""
 
     @staticmethod
-    def le(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def le(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x <= y elementwise, bool."""
 
     @staticmethod
-    def lerp(input: Any, end: Any, weight: Any) -> Tensor:
+    def lerp(input: Any, end: Any, weight: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its
         end.
 
@@ -4661,15 +5065,15 @@ class Functions:
         """
 
     @staticmethod
-    def less(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def less(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x < y elementwise, bool."""
 
     @staticmethod
-    def less_equal(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def less_equal(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x <= y elementwise, bool."""
 
     @staticmethod
-    def lgamma(input: TensorLike, *, out: None = None) -> Tensor:
+    def lgamma(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """log|gamma(x)|."""
 
     @staticmethod
@@ -4688,6 +5092,8 @@ class Functions:
         ortho_iparams: Any = None,
         ortho_fparams: Any = None,
         ortho_bparams: Any = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> tuple[Tensor, Tensor]:
         """The k largest (or smallest) eigenvalues and their vectors, A v = w B v, of symmetric A and positive definite B.
 
@@ -4697,7 +5103,7 @@ class Functions:
         """
 
     @staticmethod
-    def log(input: TensorLike, *, out: None = None) -> Tensor:
+    def log(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Natural logarithm.
 
         Examples:
@@ -4706,7 +5112,7 @@ class Functions:
         """
 
     @staticmethod
-    def log10(input: TensorLike, *, out: None = None) -> Tensor:
+    def log10(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Logarithm to base 10.
 
         Examples:
@@ -4715,7 +5121,7 @@ class Functions:
         """
 
     @staticmethod
-    def log1p(input: TensorLike, *, out: None = None) -> Tensor:
+    def log1p(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """log(1 + x), accurate for small x.
 
         Examples:
@@ -4724,7 +5130,7 @@ class Functions:
         """
 
     @staticmethod
-    def log2(input: TensorLike, *, out: None = None) -> Tensor:
+    def log2(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Logarithm to base 2.
 
         Examples:
@@ -4733,7 +5139,14 @@ class Functions:
         """
 
     @staticmethod
-    def log_softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
+    def log_softmax(
+        x: TensorLike,
+        axis: Axis = -1,
+        dtype: DTypeLike | None = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        dim: Axis = -1,
+    ) -> Tensor:
         """log(softmax(x)) over `axis`, accurate where softmax underflows.
 
         Examples:
@@ -4742,31 +5155,31 @@ class Functions:
         """
 
     @staticmethod
-    def logaddexp(input: Any, other: Any) -> Tensor:
+    def logaddexp(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """log(exp(input) + exp(other)), without overflow."""
 
     @staticmethod
-    def logaddexp2(input: Any, other: Any) -> Tensor:
+    def logaddexp2(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """log2(2**input + 2**other), without overflow."""
 
     @overload
     @staticmethod
-    def logcumsumexp(input: Any, dim: int) -> Tensor: ...
+    def logcumsumexp(input: Any, dim: int, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def logcumsumexp(*, input: Any, axis: int) -> Tensor:
+    def logcumsumexp(*, input: Any, axis: int, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """log(cumsum(exp(x))) along `dim`, without overflow."""
 
     @staticmethod
-    def logdet(input: Any) -> Tensor:
+    def logdet(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """log(det), NaN for a negative determinant of real matrices."""
 
     @staticmethod
-    def logical_and(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def logical_and(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """numpy.logical_and, bool."""
 
     @staticmethod
-    def logical_not(input: TensorLike, *, out: None = None) -> Tensor:
+    def logical_not(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """not x, bool.
 
         Examples:
@@ -4775,15 +5188,15 @@ class Functions:
         """
 
     @staticmethod
-    def logical_or(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def logical_or(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """numpy.logical_or, bool."""
 
     @staticmethod
-    def logical_xor(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def logical_xor(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """numpy.logical_xor, bool."""
 
     @staticmethod
-    def logit(input: Any, eps: float | None = None) -> Tensor:
+    def logit(input: Any, eps: float | None = None, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """log(input / (1 - input)), of input clamped to [eps, 1 - eps] if that is given."""
 
     @staticmethod
@@ -4795,7 +5208,7 @@ class Functions:
         dim: Any = None,
         keepdim: bool = False,
         dtype: Any = None,
-        out: None = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         """log(sum(exp(x))) without overflow. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a
         bad one.
@@ -4806,23 +5219,42 @@ class Functions:
         """
 
     @staticmethod
-    def lt(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def lt(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x < y elementwise, bool."""
 
     @staticmethod
-    def lu(input: Any, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+    def lu(
+        input: Any,
+        pivot: bool = True,
+        get_infos: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> tuple[Tensor, ...]:
         """(LU, pivots), with get_infos also the infos, by an older name."""
 
     @staticmethod
-    def lu_solve(input: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
+    def lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`linalg.lu_solve` by an older name."""
 
     @staticmethod
-    def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> return_types.lu:
+    def lu_unpack(
+        LU_data: Any,
+        LU_pivots: Any,
+        unpack_data: bool = True,
+        unpack_pivots: bool = True,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> return_types.lu:
         """The named tuple (P, L, U) of `lu_factor`'s results; empty tensors for what is not asked for."""
 
     @staticmethod
-    def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
+    def masked_fill(
+        x: Array,
+        mask: TensorLike,
+        value: TensorLike,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it.
 
         Examples:
@@ -4831,11 +5263,11 @@ class Functions:
         """
 
     @staticmethod
-    def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
+    def masked_scatter(input: Any, mask: Any, source: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` with the elements of `source`, in order, where the mask is true."""
 
     @staticmethod
-    def masked_select(input: Any, mask: Any) -> Tensor:
+    def masked_select(input: Any, mask: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values.
 
         Examples:
@@ -4844,7 +5276,7 @@ class Functions:
         """
 
     @staticmethod
-    def matmul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def matmul(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
         Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
@@ -4855,28 +5287,55 @@ class Functions:
         """
 
     @staticmethod
-    def matrix_exp(A: Any) -> Tensor:
+    def matrix_exp(A: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The exponential of square matrices."""
 
     @staticmethod
-    def matrix_power(A: Any, n: int) -> Tensor:
+    def matrix_power(A: Any, n: int, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The product of n times the matrix A; of its inverse for a negative n. The gradient of the power 0 is 0."""
 
     @overload
     @staticmethod
-    def max(input: Any, dim: None = None, keepdim: bool = False, *, axis: None = None, keepdims: bool = False) -> Tensor: ...
+    def max(
+        input: Any,
+        dim: None = None,
+        keepdim: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: None = None,
+        keepdims: bool = False,
+    ) -> Tensor: ...
     @overload
     @staticmethod
-    def max(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+    def max(
+        input: Any,
+        dim: int,
+        keepdim: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> return_types.Pair: ...
     @overload
     @staticmethod
-    def max(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+    def max(
+        *,
+        input: Any,
+        axis: int,
+        keepdims: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> return_types.Pair: ...
     @overload
     @staticmethod
-    def max(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair: ...
+    def max(
+        input: Any,
+        *,
+        axis: int,
+        keepdim: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        keepdims: bool = False,
+    ) -> return_types.Pair: ...
     @overload
     @staticmethod
-    def max(input: Any, other: Tensor) -> Tensor:
+    def max(input: Any, other: Tensor, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
         `maximum`. `amax` gives the values alone, over several axes too.
 
@@ -4887,7 +5346,7 @@ class Functions:
         """
 
     @staticmethod
-    def maximum(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def maximum(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The larger of each pair; NaN if either is. A tie shares its gradient.
 
         Examples:
@@ -4904,7 +5363,7 @@ class Functions:
         dim: Any = None,
         keepdim: bool = False,
         dtype: Any = None,
-        out: None = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         """The mean, floating; NaN over no elements. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
         for a bad one.
@@ -4921,26 +5380,55 @@ class Functions:
         dim: None = None,
         keepdim: bool = False,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: None = None,
         keepdims: bool = False,
     ) -> Tensor: ...
     @overload
     @staticmethod
-    def median(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+    def median(
+        input: Any,
+        dim: int,
+        keepdim: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> return_types.Pair: ...
     @overload
     @staticmethod
-    def median(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+    def median(
+        *,
+        input: Any,
+        axis: int,
+        keepdims: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> return_types.Pair: ...
     @overload
     @staticmethod
-    def median(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair:
+    def median(
+        input: Any,
+        *,
+        axis: int,
+        keepdim: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        keepdims: bool = False,
+    ) -> return_types.Pair:
         """The lower median: of all elements, or the named tuple (values, indices) along `dim`."""
 
     @overload
     @staticmethod
-    def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]: ...
+    def meshgrid(
+        *tensors: Any,
+        indexing: str = 'ij',
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> tuple[Tensor, ...]: ...
     @overload
     @staticmethod
-    def meshgrid(*, tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]:
+    def meshgrid(
+        *,
+        tensors: Any,
+        indexing: str = 'ij',
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> tuple[Tensor, ...]:
         """Coordinates of a grid: each tensor along its own axis, repeated along those of the others. indexing: "ij", or "xy",
         which exchanges the first two axes.
 
@@ -4951,19 +5439,46 @@ class Functions:
 
     @overload
     @staticmethod
-    def min(input: Any, dim: None = None, keepdim: bool = False, *, axis: None = None, keepdims: bool = False) -> Tensor: ...
+    def min(
+        input: Any,
+        dim: None = None,
+        keepdim: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: None = None,
+        keepdims: bool = False,
+    ) -> Tensor: ...
     @overload
     @staticmethod
-    def min(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+    def min(
+        input: Any,
+        dim: int,
+        keepdim: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> return_types.Pair: ...
     @overload
     @staticmethod
-    def min(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+    def min(
+        *,
+        input: Any,
+        axis: int,
+        keepdims: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> return_types.Pair: ...
     @overload
     @staticmethod
-    def min(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair: ...
+    def min(
+        input: Any,
+        *,
+        axis: int,
+        keepdim: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        keepdims: bool = False,
+    ) -> return_types.Pair: ...
     @overload
     @staticmethod
-    def min(input: Any, other: Tensor) -> Tensor:
+    def min(input: Any, other: Tensor, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
         `minimum`. `amin` gives the values alone, over several axes too.
 
@@ -4974,7 +5489,7 @@ class Functions:
         """
 
     @staticmethod
-    def minimum(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def minimum(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The smaller of each pair; NaN if either is. A tie shares its gradient.
 
         Examples:
@@ -4983,7 +5498,7 @@ class Functions:
         """
 
     @staticmethod
-    def mm(input: Any, mat2: Any) -> Tensor:
+    def mm(input: Any, mat2: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The product of two matrices. Raises ShapeError.
 
         Examples:
@@ -4997,13 +5512,14 @@ class Functions:
         dim: Any = None,
         keepdim: bool = False,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: Any = None,
         keepdims: bool = False,
     ) -> return_types.Pair:
         """The named tuple (values, indices) of the most frequent value along `dim` (the last axis)."""
 
     @staticmethod
-    def moveaxis(input: Any, source: Any, destination: Any) -> Tensor:
+    def moveaxis(input: Any, source: Any, destination: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` with the axes `source` at the places `destination`; the others keep their order.
 
         Examples:
@@ -5012,7 +5528,7 @@ class Functions:
         """
 
     @staticmethod
-    def movedim(input: Any, source: Any, destination: Any) -> Tensor:
+    def movedim(input: Any, source: Any, destination: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` with the axes `source` at the places `destination`; the others keep their order.
 
         Examples:
@@ -5021,11 +5537,11 @@ class Functions:
         """
 
     @staticmethod
-    def msort(input: Any) -> Tensor:
+    def msort(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` sorted along its first axis."""
 
     @staticmethod
-    def mul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def mul(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x * y, broadcast. Booleans: logical and."""
 
     @staticmethod
@@ -5035,15 +5551,16 @@ class Functions:
         replacement: bool = False,
         *,
         generator: Generator | None = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> Tensor:
         """Positions along the last axis, drawn with the weights in `input` (1-D or 2-D), int64. Raises ArgumentError."""
 
     @staticmethod
-    def multiply(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def multiply(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x * y, broadcast. Booleans: logical and."""
 
     @staticmethod
-    def mv(input: Any, vec: Any) -> Tensor:
+    def mv(input: Any, vec: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The product of a matrix and a vector. Raises ShapeError.
 
         Examples:
@@ -5052,7 +5569,7 @@ class Functions:
         """
 
     @staticmethod
-    def mvlgamma(input: Any, p: int) -> Tensor:
+    def mvlgamma(input: Any, p: int, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
 
     @staticmethod
@@ -5061,6 +5578,8 @@ class Functions:
         nan: float | None = None,
         posinf: float | None = None,
         neginf: float | None = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> Tensor:
         """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number); of complex
         numbers in both parts.
@@ -5073,6 +5592,7 @@ class Functions:
         keepdim: bool = False,
         *,
         dtype: Any = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: Any = None,
         keepdims: bool = False,
     ) -> Tensor:
@@ -5085,18 +5605,38 @@ class Functions:
         dim: None = None,
         keepdim: bool = False,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: None = None,
         keepdims: bool = False,
     ) -> Tensor: ...
     @overload
     @staticmethod
-    def nanmedian(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+    def nanmedian(
+        input: Any,
+        dim: int,
+        keepdim: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> return_types.Pair: ...
     @overload
     @staticmethod
-    def nanmedian(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+    def nanmedian(
+        *,
+        input: Any,
+        axis: int,
+        keepdims: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> return_types.Pair: ...
     @overload
     @staticmethod
-    def nanmedian(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair:
+    def nanmedian(
+        input: Any,
+        *,
+        axis: int,
+        keepdim: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        keepdims: bool = False,
+    ) -> return_types.Pair:
         """`median`, of which NaN are left out."""
 
     @staticmethod
@@ -5107,6 +5647,7 @@ class Functions:
         keepdim: bool = False,
         *,
         interpolation: str = 'linear',
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int | None = None,
         keepdims: bool = False,
     ) -> Tensor:
@@ -5119,6 +5660,7 @@ class Functions:
         keepdim: bool = False,
         *,
         dtype: Any = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: Any = None,
         keepdims: bool = False,
     ) -> Tensor:
@@ -5126,10 +5668,17 @@ class Functions:
 
     @overload
     @staticmethod
-    def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor: ...
+    def narrow(input: Any, dim: int, start: Any, length: int, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def narrow(*, input: Any, axis: int, start: Any, length: int) -> Tensor:
+    def narrow(
+        *,
+        input: Any,
+        axis: int,
+        start: Any,
+        length: int,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside.
 
         Examples:
@@ -5139,18 +5688,32 @@ class Functions:
 
     @overload
     @staticmethod
-    def narrow_copy(input: Any, dim: int, start: Any, length: int) -> Tensor: ...
+    def narrow_copy(
+        input: Any,
+        dim: int,
+        start: Any,
+        length: int,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor: ...
     @overload
     @staticmethod
-    def narrow_copy(*, input: Any, axis: int, start: Any, length: int) -> Tensor:
+    def narrow_copy(
+        *,
+        input: Any,
+        axis: int,
+        start: Any,
+        length: int,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`length` elements along `dim` from `start` on, in memory of its own."""
 
     @staticmethod
-    def ne(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def ne(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x != y elementwise, bool."""
 
     @staticmethod
-    def neg(input: TensorLike, *, out: None = None) -> Tensor:
+    def neg(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """-x.
 
         Examples:
@@ -5159,7 +5722,7 @@ class Functions:
         """
 
     @staticmethod
-    def negative(input: TensorLike, *, out: None = None) -> Tensor:
+    def negative(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """-x.
 
         Examples:
@@ -5168,15 +5731,20 @@ class Functions:
         """
 
     @staticmethod
-    def nextafter(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def nextafter(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The next number towards y."""
 
     @overload
     @staticmethod
-    def nonzero(input: Any, *, as_tuple: Literal[False] = False) -> Tensor: ...
+    def nonzero(input: Any, *, as_tuple: Literal[False] = False, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def nonzero(input: Any, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
+    def nonzero(
+        input: Any,
+        *,
+        as_tuple: Literal[True],
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> tuple[Tensor, ...]:
         """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only.
 
         Examples:
@@ -5186,7 +5754,13 @@ class Functions:
         """
 
     @staticmethod
-    def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
+    def nonzero_static(
+        input: Any,
+        *,
+        size: int,
+        fill_value: int = -1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`nonzero` with `size` rows, cut off or filled up: (size, axes), int64. Raises ArgumentError for a negative size."""
 
     @staticmethod
@@ -5197,6 +5771,7 @@ class Functions:
         keepdim: bool = False,
         dtype: Any = None,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: Any = None,
         keepdims: bool = False,
     ) -> Tensor:
@@ -5226,7 +5801,7 @@ class Functions:
         """
 
     @staticmethod
-    def not_equal(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def not_equal(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x != y elementwise, bool."""
 
     @staticmethod
@@ -5254,15 +5829,23 @@ class Functions:
         """
 
     @staticmethod
-    def orgqr(A: Any, tau: Any) -> Tensor:
+    def orgqr(A: Any, tau: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The first columns of the product of Householder reflections I - tau v v.H, whose v lie below A's diagonal."""
 
     @staticmethod
-    def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
+    def ormqr(
+        input: Any,
+        tau: Any,
+        other: Any,
+        left: bool = True,
+        transpose: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """Q other, or other Q for left=False, with the whole unitary Q of reflections; Q.H for transpose=True."""
 
     @staticmethod
-    def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
+    def outer(input: TensorLike, vec2: TensorLike, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """input[i] * vec2[j] for 1-D operands.
 
         Examples:
@@ -5272,7 +5855,14 @@ class Functions:
         """
 
     @staticmethod
-    def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    def pca_lowrank(
+        A: Any,
+        q: int | None = None,
+        center: bool = True,
+        niter: int = 2,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """(U, S, V) of `svd_lowrank` for A whose columns have their means taken away, unless center is False: V's columns are
         the
         principal directions. q: min(6, m, n) unless given. Raises ArgumentError.
@@ -5288,31 +5878,36 @@ class Functions:
         """
 
     @staticmethod
-    def permute_copy(input: Any, *args: Any, _source: str = 'permute', **named: Any) -> Tensor:
+    def permute_copy(input: Any, *args: Any, _source: str = 'permute', out: Tensor | None = None, **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def pinverse(input: Any, rcond: float = 1e-15) -> Tensor:
+    def pinverse(input: Any, rcond: float = 1e-15, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`linalg.pinv` by an older name."""
 
     @staticmethod
-    def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    def poisson(
+        input: Tensor,
+        generator: Generator | None = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """Poisson numbers with the rates in `input`, in its dtype."""
 
     @staticmethod
-    def polar(abs: Any, angle: Any) -> Tensor:
+    def polar(abs: Any, angle: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """abs (cos(angle) + i sin(angle)). Both are float32, or both float64; raises DTypeError otherwise."""
 
     @staticmethod
-    def polygamma(n: int, input: Any) -> Tensor:
+    def polygamma(n: int, input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The n-th derivative of `digamma`. Raises ArgumentError for a negative n."""
 
     @staticmethod
-    def positive(input: Any) -> Tensor:
+    def positive(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` itself. Raises DTypeError for booleans."""
 
     @staticmethod
-    def pow(input: TensorLike, exponent: TensorLike, *, out: None = None) -> Tensor:
+    def pow(input: TensorLike, exponent: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """input ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
         Raises DTypeError for negative powers of integers and for booleans.
@@ -5329,6 +5924,7 @@ class Functions:
         keepdim: bool = False,
         *,
         dtype: Any = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: Any = None,
         keepdims: bool = False,
     ) -> Tensor:
@@ -5340,11 +5936,18 @@ class Functions:
         """
 
     @staticmethod
-    def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
+    def put(
+        input: Any,
+        index: Any,
+        source: Any,
+        accumulate: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`input` with values at positions of the flattened array; they are added with `accumulate`."""
 
     @staticmethod
-    def qr(input: Any, some: bool = True) -> return_types.qr:
+    def qr(input: Any, some: bool = True, *, out: Tensor | tuple[Tensor, ...] | None = None) -> return_types.qr:
         """`linalg.qr` by an older name."""
 
     @staticmethod
@@ -5355,6 +5958,7 @@ class Functions:
         keepdim: bool = False,
         *,
         interpolation: str = 'linear',
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int | None = None,
         keepdims: bool = False,
     ) -> Tensor:
@@ -5364,7 +5968,7 @@ class Functions:
         """
 
     @staticmethod
-    def rad2deg(input: Any) -> Tensor:
+    def rad2deg(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Radians as degrees."""
 
     @staticmethod
@@ -5409,15 +6013,15 @@ class Functions:
         """`randn` of the shape of `input`, and of its dtype unless one is given."""
 
     @staticmethod
-    def ravel(input: Any) -> Tensor:
+    def ravel(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` with all axes joined into one."""
 
     @staticmethod
-    def real(input: Any) -> Tensor:
+    def real(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The real parts; of real numbers, `input` itself. A view of complex numbers."""
 
     @staticmethod
-    def reciprocal(input: TensorLike, *, out: None = None) -> Tensor:
+    def reciprocal(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """1 / input.
 
         Examples:
@@ -5426,7 +6030,7 @@ class Functions:
         """
 
     @staticmethod
-    def relu(input: TensorLike, *, out: None = None) -> Tensor:
+    def relu(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.
 
         Examples:
@@ -5435,23 +6039,37 @@ class Functions:
         """
 
     @staticmethod
-    def remainder(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def remainder(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x - y * floor(x / y): the sign of y. Raises DivisionError where integers are divided by 0."""
 
     @overload
     @staticmethod
-    def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor: ...
+    def renorm(
+        input: Any,
+        p: float,
+        dim: int,
+        maxnorm: float,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor: ...
     @overload
     @staticmethod
-    def renorm(*, input: Any, p: float, axis: int, maxnorm: float) -> Tensor:
+    def renorm(
+        *,
+        input: Any,
+        p: float,
+        axis: int,
+        maxnorm: float,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`input` whose slices along `dim` have a p-norm of at most `maxnorm`."""
 
     @overload
     @staticmethod
-    def repeat(input: Any, *repeats: Any) -> Tensor: ...
+    def repeat(input: Any, *repeats: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def repeat(input: Any, *, repeats: Any) -> Tensor:
+    def repeat(input: Any, *, repeats: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` repeated so often along each axis, new axes in front: NumPy's `tile`."""
 
     @staticmethod
@@ -5461,6 +6079,7 @@ class Functions:
         dim: int | None = None,
         *,
         output_size: int | None = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int | None = None,
     ) -> Tensor:
         """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
@@ -5483,19 +6102,27 @@ class Functions:
         """
 
     @staticmethod
-    def reshape_as(input: Any, other: Any) -> Tensor:
+    def reshape_as(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` in the shape of `other`."""
 
     @staticmethod
-    def resolve_conj(input: Any) -> Tensor:
+    def resolve_conj(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input`: a conjugate is computed when it is written."""
 
     @staticmethod
-    def resolve_neg(input: Any) -> Tensor:
+    def resolve_neg(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input`: a conjugate is computed when it is written."""
 
     @staticmethod
-    def roll(input: Any, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
+    def roll(
+        input: Any,
+        shifts: Any,
+        dims: Any = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        dim: Any = None,
+        axis: Any = None,
+    ) -> Tensor:
         """`input` with elements moved by `shifts` along `dims`, round the end, in memory of its own; of the flattened one
         without
         dims.
@@ -5506,11 +6133,19 @@ class Functions:
         """
 
     @staticmethod
-    def rot90(input: Any, k: int = 1, dims: Any = (0, 1), *, dim: Any = (0, 1), axis: Any = (0, 1)) -> Tensor:
+    def rot90(
+        input: Any,
+        k: int = 1,
+        dims: Any = (0, 1),
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        dim: Any = (0, 1),
+        axis: Any = (0, 1),
+    ) -> Tensor:
         """`input` turned k times by 90 degrees in the plane of two axes, from the first to the second."""
 
     @staticmethod
-    def round(input: Any, *, decimals: int = 0) -> Tensor:
+    def round(input: Any, *, decimals: int = 0, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The nearest number with so many decimals, halves to even. Integers stay what they are.
 
         Examples:
@@ -5520,14 +6155,14 @@ class Functions:
 
     @overload
     @staticmethod
-    def row_stack(*tensors: Any) -> Tensor: ...
+    def row_stack(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def row_stack(*, tensors: Any) -> Tensor:
+    def row_stack(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @staticmethod
-    def rsqrt(input: TensorLike, *, out: None = None) -> Tensor:
+    def rsqrt(input: TensorLike, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """1 / sqrt(input).
 
         Examples:
@@ -5536,7 +6171,7 @@ class Functions:
         """
 
     @staticmethod
-    def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    def rsub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """other - alpha * input."""
 
     @staticmethod
@@ -5576,6 +6211,7 @@ class Functions:
         *,
         reduce: str | None = None,
         value: Any = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> Tensor: ...
     @overload
     @staticmethod
@@ -5587,6 +6223,7 @@ class Functions:
         src: Any = None,
         reduce: str | None = None,
         value: Any = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> Tensor:
         """`input` with values at positions along `dim`: `out[index[i, j], j] = src[i, j]` for dim 0. Where several meet the
         last
@@ -5595,10 +6232,24 @@ class Functions:
 
     @overload
     @staticmethod
-    def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor: ...
+    def scatter_add(
+        input: Any,
+        dim: int,
+        index: Any,
+        src: Any,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor: ...
     @overload
     @staticmethod
-    def scatter_add(*, input: Any, axis: int, index: Any, src: Any) -> Tensor:
+    def scatter_add(
+        *,
+        input: Any,
+        axis: int,
+        index: Any,
+        src: Any,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`input` with `src` added at positions along `dim`.
 
         Examples:
@@ -5608,10 +6259,28 @@ class Functions:
 
     @overload
     @staticmethod
-    def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor: ...
+    def scatter_reduce(
+        input: Any,
+        dim: int,
+        index: Any,
+        src: Any,
+        reduce: str,
+        *,
+        include_self: bool = True,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor: ...
     @overload
     @staticmethod
-    def scatter_reduce(*, input: Any, axis: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Tensor:
+    def scatter_reduce(
+        *,
+        input: Any,
+        axis: int,
+        index: Any,
+        src: Any,
+        reduce: str,
+        include_self: bool = True,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`input` combined with `src` at positions along `dim`: "sum", "prod", "mean", "amax" or "amin"; without include_self,
         of
         the values alone where there are any.
@@ -5626,6 +6295,7 @@ class Functions:
         right: bool = False,
         side: str | None = None,
         sorter: Any = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> Tensor:
         """Where `input` has to be put into a sequence that is sorted along its last axis, before equal elements or after them
         (`right`). The leading extents are equal, or the sequence is 1-D. Raises ShapeError, ArgumentError.
@@ -5637,30 +6307,44 @@ class Functions:
 
     @overload
     @staticmethod
-    def select(input: Any, dim: int, index: Any) -> Tensor: ...
+    def select(input: Any, dim: int, index: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def select(*, input: Any, axis: int, index: Any) -> Tensor:
+    def select(*, input: Any, axis: int, index: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The slice at one position along `dim`, without that axis. Raises IndexRangeError."""
 
     @staticmethod
-    def select_copy(input: Any, *args: Any, _source: str = 'select', **named: Any) -> Tensor:
+    def select_copy(input: Any, *args: Any, _source: str = 'select', out: Tensor | None = None, **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @overload
     @staticmethod
-    def select_scatter(input: Any, src: Any, dim: int, index: int) -> Tensor: ...
+    def select_scatter(
+        input: Any,
+        src: Any,
+        dim: int,
+        index: int,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor: ...
     @overload
     @staticmethod
-    def select_scatter(*, input: Any, src: Any, axis: int, index: int) -> Tensor:
+    def select_scatter(
+        *,
+        input: Any,
+        src: Any,
+        axis: int,
+        index: int,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`input` with `src` as the slice at one position along `dim`."""
 
     @staticmethod
-    def sgn(input: Any) -> Tensor:
+    def sgn(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """x / |x|, 0 for 0; of real numbers `sign`."""
 
     @staticmethod
-    def sigmoid(input: TensorLike, *, out: None = None) -> Tensor:
+    def sigmoid(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """1 / (1 + exp(-x)).
 
         Examples:
@@ -5669,7 +6353,7 @@ class Functions:
         """
 
     @staticmethod
-    def sign(input: Any, *, out: None = None) -> Tensor:
+    def sign(input: Any, *, out: Tensor | None = None) -> Tensor:
         """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are.
 
         Examples:
@@ -5678,11 +6362,11 @@ class Functions:
         """
 
     @staticmethod
-    def signbit(input: Any) -> Tensor:
+    def signbit(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Whether the sign is negative, of -0.0 too."""
 
     @staticmethod
-    def sin(input: TensorLike, *, out: None = None) -> Tensor:
+    def sin(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Sine.
 
         Examples:
@@ -5691,11 +6375,11 @@ class Functions:
         """
 
     @staticmethod
-    def sinc(input: Any) -> Tensor:
+    def sinc(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """sin(pi x) / (pi x), 1 at 0."""
 
     @staticmethod
-    def sinh(input: TensorLike, *, out: None = None) -> Tensor:
+    def sinh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic sine.
 
         Examples:
@@ -5711,6 +6395,7 @@ class Functions:
         end: int | None = None,
         step: int = 1,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int = 0,
     ) -> Tensor:
         """input[start:end:step] along `dim`, in memory of its own."""
@@ -5724,16 +6409,24 @@ class Functions:
         end: int | None = None,
         step: int = 1,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int = 0,
     ) -> Tensor:
         """`input` with `src` in the place of the slice start:end:step along `dim`."""
 
     @staticmethod
-    def slogdet(A: Any) -> return_types.slogdet:
+    def slogdet(A: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> return_types.slogdet:
         """The named tuple (sign, logabsdet) of square matrices."""
 
     @staticmethod
-    def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
+    def softmax(
+        x: TensorLike,
+        axis: Axis = -1,
+        dtype: DTypeLike | None = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        dim: Axis = -1,
+    ) -> Tensor:
         """exp(x) / sum(exp(x)) over `axis`, without overflow.
 
         Examples:
@@ -5752,6 +6445,7 @@ class Functions:
         descending: bool = False,
         *,
         stable: bool = False,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int = -1,
     ) -> return_types.Pair:
         """The named tuple (values, indices) of `input` sorted along `dim`.
@@ -5762,7 +6456,14 @@ class Functions:
         """
 
     @staticmethod
-    def split(tensor: Any, split_size_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+    def split(
+        tensor: Any,
+        split_size_or_sections: Any,
+        dim: int = 0,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int = 0,
+    ) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
@@ -5777,7 +6478,14 @@ class Functions:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+    def split_with_sizes(
+        input: Any,
+        split_sizes: Any,
+        dim: int = 0,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int = 0,
+    ) -> tuple[Tensor, ...]:
         """Parts of these sizes along `dim`."""
 
     @staticmethod
@@ -5790,7 +6498,7 @@ class Functions:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def spmm(input: Any, mat2: Any) -> Tensor:
+    def spmm(input: Any, mat2: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The product of two matrices. Raises ShapeError.
 
         Examples:
@@ -5799,7 +6507,7 @@ class Functions:
         """
 
     @staticmethod
-    def sqrt(input: TensorLike, *, out: None = None) -> Tensor:
+    def sqrt(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Square root.
 
         Examples:
@@ -5808,7 +6516,7 @@ class Functions:
         """
 
     @staticmethod
-    def square(input: TensorLike, *, out: None = None) -> Tensor:
+    def square(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x * x; booleans count as integers.
 
         Examples:
@@ -5817,7 +6525,7 @@ class Functions:
         """
 
     @staticmethod
-    def squeeze(x: Any, axis: Axis = None, *, dim: Axis = None) -> Tensor:
+    def squeeze(x: Any, axis: Axis = None, *, out: Tensor | tuple[Tensor, ...] | None = None, dim: Axis = None) -> Tensor:
         """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1.
 
         Examples:
@@ -5826,11 +6534,17 @@ class Functions:
         """
 
     @staticmethod
-    def squeeze_copy(input: Any, *args: Any, _source: str = 'squeeze', **named: Any) -> Tensor:
+    def squeeze_copy(input: Any, *args: Any, _source: str = 'squeeze', out: Tensor | None = None, **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def stack(tensors: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
+    def stack(
+        tensors: Sequence[TensorLike],
+        axis: int = 0,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        dim: int = 0,
+    ) -> Tensor:
         """The operands side by side along a new axis. Raises ShapeError when the shapes differ.
 
         Examples:
@@ -5847,6 +6561,7 @@ class Functions:
         keepdim: bool = False,
         *,
         correction: Any = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: Any = None,
         keepdims: bool = False,
     ) -> Tensor:
@@ -5865,6 +6580,7 @@ class Functions:
         keepdim: bool = False,
         *,
         correction: Any = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: Any = None,
         keepdims: bool = False,
     ) -> tuple[Tensor, Tensor]:
@@ -5883,6 +6599,8 @@ class Functions:
         onesided: bool | None = None,
         return_complex: bool | None = None,
         align_to_window: bool | None = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> Tensor:
         """The transforms of windows of `n_fft` elements every `hop_length` (n_fft // 4), frequencies before windows.
 
@@ -5902,7 +6620,7 @@ class Functions:
         """
 
     @staticmethod
-    def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+    def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """input - alpha * other, broadcast. Raises DTypeError for booleans.
 
         Examples:
@@ -5911,7 +6629,7 @@ class Functions:
         """
 
     @staticmethod
-    def subtract(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+    def subtract(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """input - alpha * other, broadcast. Raises DTypeError for booleans.
 
         Examples:
@@ -5928,7 +6646,7 @@ class Functions:
         dim: Any = None,
         keepdim: bool = False,
         dtype: Any = None,
-        out: None = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         """The sum; integers and booleans in int64. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
         for a bad one.
@@ -5940,38 +6658,58 @@ class Functions:
 
     @overload
     @staticmethod
-    def sum_to_size(input: Any, *size: Any) -> Tensor: ...
+    def sum_to_size(input: Any, *size: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def sum_to_size(input: Any, *, size: Any) -> Tensor:
+    def sum_to_size(input: Any, *, size: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
 
     @staticmethod
-    def svd(input: Any, some: bool = True, compute_uv: bool = True) -> return_types.svd_v:
+    def svd(
+        input: Any,
+        some: bool = True,
+        compute_uv: bool = True,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> return_types.svd_v:
         """The named tuple (U, S, V) with input = U diag(S) V.H, by an older name."""
 
     @staticmethod
-    def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+    def svd_lowrank(
+        A: Any,
+        q: int | None = 6,
+        niter: int | None = 2,
+        M: Any = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """(U, S, V) with A - M close to U diag(S) V.H, of q columns, found with `niter` rounds from random vectors."""
 
     @staticmethod
-    def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
+    def swapaxes(x: Any, axis0: int, axis1: int, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """x with two axes exchanged."""
 
     @staticmethod
-    def swapdims(x: Any, axis0: int, axis1: int) -> Tensor:
+    def swapdims(x: Any, axis0: int, axis1: int, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """x with two axes exchanged."""
 
     @staticmethod
-    def t(input: Any) -> Tensor:
+    def t(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
 
     @staticmethod
-    def t_copy(input: Any, *args: Any, _source: str = 't', **named: Any) -> Tensor:
+    def t_copy(input: Any, *args: Any, _source: str = 't', out: Tensor | None = None, **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def take(x: TensorLike, index: TensorLike, axis: int | None = None, *, dim: int | None = None) -> Tensor:
+    def take(
+        x: TensorLike,
+        index: TensorLike,
+        axis: int | None = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        dim: int | None = None,
+    ) -> Tensor:
         """x[index] along `axis`: the index's shape replaces that axis. Of the flattened x when no axis is given, as in PyTorch
         and NumPy. Negative indices count from the end.
 
@@ -5992,7 +6730,14 @@ class Functions:
         """
 
     @staticmethod
-    def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
+    def take_along_dim(
+        input: Any,
+        indices: Any,
+        dim: int | None = None,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int | None = None,
+    ) -> Tensor:
         """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one.
 
         Examples:
@@ -6002,7 +6747,7 @@ class Functions:
         """
 
     @staticmethod
-    def tan(input: TensorLike, *, out: None = None) -> Tensor:
+    def tan(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Tangent.
 
         Examples:
@@ -6011,7 +6756,7 @@ class Functions:
         """
 
     @staticmethod
-    def tanh(input: TensorLike, *, out: None = None) -> Tensor:
+    def tanh(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic tangent.
 
         Examples:
@@ -6020,20 +6765,35 @@ class Functions:
         """
 
     @staticmethod
-    def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+    def tensor_split(
+        input: Any,
+        indices_or_sections: Any,
+        dim: int = 0,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int = 0,
+    ) -> tuple[Tensor, ...]:
         """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions, as
         `numpy.array_split`."""
 
     @staticmethod
-    def tensordot(a: Any, b: Any, dims: Any = 2, *, dim: Any = 2, axis: Any = 2) -> Tensor:
+    def tensordot(
+        a: Any,
+        b: Any,
+        dims: Any = 2,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        dim: Any = 2,
+        axis: Any = 2,
+    ) -> Tensor:
         """Sums of products over axes of a and of b: `dims` of a's last and b's first, or two lists of axes."""
 
     @overload
     @staticmethod
-    def tile(input: Any, *dims: Any) -> Tensor: ...
+    def tile(input: Any, *dims: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def tile(input: Any, *, dims: Any) -> Tensor:
+    def tile(input: Any, *, dims: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`repeat`, with 1 for the counts that are missing in front.
 
         Examples:
@@ -6049,6 +6809,7 @@ class Functions:
         largest: bool = True,
         sorted: bool = True,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int = -1,
     ) -> return_types.Pair:
         """The named tuple (values, indices) of the k largest elements along `dim`, or the smallest ones, in order.
@@ -6061,7 +6822,7 @@ class Functions:
         """
 
     @staticmethod
-    def trace(input: Any) -> Tensor:
+    def trace(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The sum of the diagonal of a matrix.
 
         Examples:
@@ -6079,15 +6840,37 @@ class Functions:
         """
 
     @staticmethod
-    def transpose_copy(input: Any, *args: Any, _source: str = 'transpose', **named: Any) -> Tensor:
+    def transpose_copy(
+        input: Any,
+        *args: Any,
+        _source: str = 'transpose',
+        out: Tensor | None = None,
+        **named: Any,
+    ) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Tensor:
+    def trapezoid(
+        y: Any,
+        x: Any = None,
+        *,
+        dx: float = 1,
+        dim: int = -1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int = -1,
+    ) -> Tensor:
         """The area under y along `dim` by the trapezoidal rule, at the places x or at distances dx."""
 
     @staticmethod
-    def trapz(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Tensor:
+    def trapz(
+        y: Any,
+        x: Any = None,
+        *,
+        dx: float = 1,
+        dim: int = -1,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int = -1,
+    ) -> Tensor:
         """The area under y along `dim` by the trapezoidal rule, at the places x or at distances dx."""
 
     @staticmethod
@@ -6097,11 +6880,13 @@ class Functions:
         upper: bool = True,
         transpose: bool = False,
         unitriangular: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> return_types.triangular_solve:
         """The named tuple (solution, cloned_coefficient) of A X = input with a triangle of A."""
 
     @staticmethod
-    def tril(input: Any, diagonal: int = 0) -> Tensor:
+    def tril(input: Any, diagonal: int = 0, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
 
     @staticmethod
@@ -6117,7 +6902,7 @@ class Functions:
         """The positions (2, number) of the elements of one triangle of a row x col matrix."""
 
     @staticmethod
-    def triu(input: Any, diagonal: int = 0) -> Tensor:
+    def triu(input: Any, diagonal: int = 0, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
 
     @staticmethod
@@ -6133,7 +6918,7 @@ class Functions:
         """The positions (2, number) of the elements of one triangle of a row x col matrix."""
 
     @staticmethod
-    def true_divide(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
+    def true_divide(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
 
@@ -6143,7 +6928,7 @@ class Functions:
         """
 
     @staticmethod
-    def trunc(input: Any) -> Tensor:
+    def trunc(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The integer next to `input` on the side of 0; integers stay what they are.
 
         Examples:
@@ -6152,7 +6937,13 @@ class Functions:
         """
 
     @staticmethod
-    def unbind(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+    def unbind(
+        input: Any,
+        dim: int = 0,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int = 0,
+    ) -> tuple[Tensor, ...]:
         """The slices along `dim`, without that axis.
 
         Examples:
@@ -6166,18 +6957,25 @@ class Functions:
 
     @overload
     @staticmethod
-    def unflatten(input: Any, dim: int, sizes: Any) -> Tensor: ...
+    def unflatten(input: Any, dim: int, sizes: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def unflatten(*, input: Any, axis: int, sizes: Any) -> Tensor:
+    def unflatten(*, input: Any, axis: int, sizes: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` with one axis cut into several of these extents, of which one may be -1."""
 
     @staticmethod
-    def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
+    def unfold(
+        input: Any,
+        dimension: int,
+        size: int,
+        step: int,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """Windows of `size` elements every `step` along an axis; they lie along a new last axis. A view."""
 
     @staticmethod
-    def unfold_copy(input: Any, *args: Any, _source: str = 'unfold', **named: Any) -> Tensor:
+    def unfold_copy(input: Any, *args: Any, _source: str = 'unfold', out: Tensor | None = None, **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @overload
@@ -6189,6 +6987,7 @@ class Functions:
         return_counts: Literal[False] = False,
         dim: int | None = None,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int | None = None,
     ) -> Tensor: ...
     @overload
@@ -6200,6 +6999,7 @@ class Functions:
         return_counts: bool = False,
         dim: int | None = None,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int | None = None,
     ) -> Tensor | tuple[Tensor, ...]:
         """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts.
@@ -6217,6 +7017,7 @@ class Functions:
         return_counts: Literal[False] = False,
         dim: int | None = None,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int | None = None,
     ) -> Tensor: ...
     @overload
@@ -6227,16 +7028,24 @@ class Functions:
         return_counts: bool = False,
         dim: int | None = None,
         *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int | None = None,
     ) -> Tensor | tuple[Tensor, ...]:
         """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
 
     @staticmethod
-    def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
+    def unravel_index(indices: Any, shape: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> tuple[Tensor, ...]:
         """Positions in the flattened array as positions along each axis."""
 
     @staticmethod
-    def unsafe_chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+    def unsafe_chunk(
+        input: Any,
+        chunks: int,
+        dim: int = 0,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int = 0,
+    ) -> tuple[Tensor, ...]:
         """At most so many parts of equal size along `dim`; the last one is smaller if need be.
 
         Examples:
@@ -6245,7 +7054,14 @@ class Functions:
         """
 
     @staticmethod
-    def unsafe_split(tensor: Any, split_size_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+    def unsafe_split(
+        tensor: Any,
+        split_size_or_sections: Any,
+        dim: int = 0,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int = 0,
+    ) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
         Raises ArgumentError for sizes that don't add up to the extent.
@@ -6256,15 +7072,22 @@ class Functions:
         """
 
     @staticmethod
-    def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Tensor, ...]:
+    def unsafe_split_with_sizes(
+        input: Any,
+        split_sizes: Any,
+        dim: int = 0,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+        axis: int = 0,
+    ) -> tuple[Tensor, ...]:
         """Parts of these sizes along `dim`."""
 
     @overload
     @staticmethod
-    def unsqueeze(x: TensorLike, axis: int) -> Tensor: ...
+    def unsqueeze(x: TensorLike, axis: int, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def unsqueeze(*, x: TensorLike, dim: int) -> Tensor:
+    def unsqueeze(*, x: TensorLike, dim: int, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """PyTorch's name of `expand_dims`.
 
         Examples:
@@ -6273,11 +7096,23 @@ class Functions:
         """
 
     @staticmethod
-    def unsqueeze_copy(input: Any, *args: Any, _source: str = 'unsqueeze', **named: Any) -> Tensor:
+    def unsqueeze_copy(
+        input: Any,
+        *args: Any,
+        _source: str = 'unsqueeze',
+        out: Tensor | None = None,
+        **named: Any,
+    ) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
+    def vander(
+        x: Any,
+        N: int | None = None,
+        increasing: bool = False,
+        *,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """Powers of a vector as columns, the highest first unless `increasing`; of integers int64."""
 
     @staticmethod
@@ -6288,6 +7123,7 @@ class Functions:
         keepdim: bool = False,
         *,
         correction: Any = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: Any = None,
         keepdims: bool = False,
     ) -> Tensor:
@@ -6308,37 +7144,44 @@ class Functions:
         keepdim: bool = False,
         *,
         correction: Any = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
         axis: Any = None,
         keepdims: bool = False,
     ) -> tuple[Tensor, Tensor]:
         """`var` and `mean`."""
 
     @staticmethod
-    def vdot(input: Any, other: Any) -> Tensor:
+    def vdot(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """The product of two vectors, of which the first is conjugated."""
 
     @staticmethod
-    def view_as(input: Any, other: Any) -> Tensor:
+    def view_as(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` in the shape of `other`, in the same memory."""
 
     @staticmethod
-    def view_as_complex(input: Any) -> Tensor:
+    def view_as_complex(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Pairs of real numbers, shape (..., 2), as complex ones. Raises DTypeError, and ShapeError for another shape."""
 
     @staticmethod
-    def view_as_complex_copy(input: Any) -> Tensor:
+    def view_as_complex_copy(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`view_as_complex` in memory of its own."""
 
     @staticmethod
-    def view_as_real(input: Any) -> Tensor:
+    def view_as_real(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Complex numbers as pairs of real ones: shape (..., 2), a view. Raises DTypeError for real numbers."""
 
     @staticmethod
-    def view_as_real_copy(input: Any) -> Tensor:
+    def view_as_real_copy(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`view_as_real` in memory of its own."""
 
     @staticmethod
-    def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Tensor:
+    def view_copy(
+        input: Any,
+        size: Any = None,
+        *,
+        dtype: Any = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Tensor:
         """`input` in another shape, in memory of its own."""
 
     @staticmethod
@@ -6349,20 +7192,21 @@ class Functions:
         _name: str = 'vsplit',
         _axis: int = 0,
         _least: int = 2,
+        out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
     @overload
     @staticmethod
-    def vstack(*tensors: Any) -> Tensor: ...
+    def vstack(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
     @overload
     @staticmethod
-    def vstack(*, tensors: Any) -> Tensor:
+    def vstack(*, tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @overload
     @staticmethod
-    def where(condition: TensorLike, input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor: ...
+    def where(condition: TensorLike, input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor: ...
     @overload
     @staticmethod
     def where(condition: TensorLike) -> tuple[Tensor, ...]:
@@ -6448,7 +7292,7 @@ class Functions:
         """
 
     @staticmethod
-    def xlogy(input: Any, other: Any) -> Tensor:
+    def xlogy(input: Any, other: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """input * log(other), 0 where `input` is 0 unless `other` is NaN."""
 
     @staticmethod

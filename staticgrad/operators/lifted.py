@@ -295,5 +295,9 @@ class Lifted(Symbol):
         """Take over the value of a tensor of the same shape and dtype: an in-place change."""
         raise NotImplementedError
 
+    def _take(self, value: Any) -> None:
+        """Have the value of a tensor under the same transform, whatever its shape."""
+        raise NotImplementedError
+
     def __repr__(self) -> str:
         return f"<{self.level.name} of {self.value!r}>"

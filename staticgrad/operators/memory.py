@@ -6,8 +6,12 @@ A plan places values as it likes. A program that asks for the order of elements 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from ..base.types import shape_text
+from ..errors import ShapeError
 from ..ir import Layout, Node, Pointwise, View
+from .dispatch import F
 
 
 def layout_of(node: Node, known: dict[Node, Layout | None]) -> Layout | None:
@@ -93,3 +97,32 @@ def reshaped(layout: Layout, shape: Sequence[int]) -> Layout | None:
         if taken != count:
             return None
     return Layout(tuple(shape), tuple(strides), layout.offset)
+
+
+ORDERS = {"torch.channels_last": (0, 2, 3, 1), "torch.channels_last_3d": (0, 2, 3, 4, 1)}
+"""PyTorch's memory formats, and the axes of a tensor in the order in which they lie in memory. Others are row-major."""
+
+
+def order_of(x: Any, memory_format: object) -> tuple[int, ...] | None:
+    """The order of axes of a format, None for row-major. Raises ShapeError for a tensor with another number of axes."""
+    order = ORDERS.get(str(memory_format))
+    if order is not None and len(x.shape) != len(order):
+        raise ShapeError(
+            f"required rank {len(order)} tensor to use {str(memory_format).removeprefix('torch.')} format",
+            f"got shape {shape_text(x.shape)}",
+        )
+    return order
+
+
+def lies_in(x: Any, memory_format: object) -> bool:
+    """Whether the elements of x lie in the order of a format."""
+    order = order_of(x, memory_format)
+    return bool((x if order is None else F.permute(x, order)).is_contiguous())
+
+
+def in_format(x: Any, memory_format: object) -> Any:
+    """A copy of x whose elements lie in the order of a format. Its values and axes are those of x."""
+    order = order_of(x, memory_format)
+    if order is None:
+        return F.clone(x)
+    return F.permute(F.clone(F.permute(x, order)), tuple(order.index(axis) for axis in range(len(order))))

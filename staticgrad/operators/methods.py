@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import numbers
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -75,57 +76,6 @@ class Operators(Tensor):
     def dim(self) -> int:
         return self.ndim
 
-    # arithmetic
-    def __add__(self, other: TensorLike) -> Tensor:
-        return F.add(self, other)
-
-    def __radd__(self, other: TensorLike) -> Tensor:
-        return F.add(other, self)
-
-    def __sub__(self, other: TensorLike) -> Tensor:
-        return F.sub(self, other)
-
-    def __rsub__(self, other: TensorLike) -> Tensor:
-        return F.sub(other, self)
-
-    def __mul__(self, other: TensorLike) -> Tensor:
-        return F.mul(self, other)
-
-    def __rmul__(self, other: TensorLike) -> Tensor:
-        return F.mul(other, self)
-
-    def __truediv__(self, other: TensorLike) -> Tensor:
-        return F.div(self, other)
-
-    def __rtruediv__(self, other: TensorLike) -> Tensor:
-        return F.div(other, self)
-
-    __rdiv__ = __rtruediv__
-
-    def __floordiv__(self, other: TensorLike) -> Tensor:
-        return F.floor_divide(self, other)
-
-    def __rfloordiv__(self, other: TensorLike) -> Tensor:
-        return F.floor_divide(other, self)
-
-    def __mod__(self, other: TensorLike) -> Tensor:
-        return F.remainder(self, other)
-
-    def __rmod__(self, other: TensorLike) -> Tensor:
-        return F.remainder(other, self)
-
-    def __pow__(self, other: TensorLike) -> Tensor:
-        return F.pow(self, other)
-
-    def __rpow__(self, other: TensorLike) -> Tensor:
-        return F.pow(other, self)
-
-    def __matmul__(self, other: TensorLike) -> Tensor:
-        return F.matmul(self, other)
-
-    def __rmatmul__(self, other: TensorLike) -> Tensor:
-        return F.matmul(other, self)
-
     def __neg__(self) -> Tensor:
         return F.neg(self)
 
@@ -135,60 +85,10 @@ class Operators(Tensor):
     def __abs__(self) -> Tensor:
         return F.abs(self)
 
-    # comparisons; elementwise, as in NumPy and PyTorch
-    def __eq__(self, other: Any) -> Tensor:  # type: ignore[override]
-        return F.eq(self, other)
-
-    def __ne__(self, other: Any) -> Tensor:  # type: ignore[override]
-        return F.ne(self, other)
-
-    def __lt__(self, other: TensorLike) -> Tensor:
-        return F.lt(self, other)
-
-    def __le__(self, other: TensorLike) -> Tensor:
-        return F.le(self, other)
-
-    def __gt__(self, other: TensorLike) -> Tensor:
-        return F.gt(self, other)
-
-    def __ge__(self, other: TensorLike) -> Tensor:
-        return F.ge(self, other)
-
     __hash__ = object.__hash__
-
-    # logic: of booleans, and of the bits of integers
-    def __and__(self, other: TensorLike) -> Tensor:
-        return _bitwise("and", "&", self, other)
-
-    def __rand__(self, other: TensorLike) -> Tensor:
-        return _bitwise("and", "&", other, self)
-
-    def __or__(self, other: TensorLike) -> Tensor:
-        return _bitwise("or", "|", self, other)
-
-    def __ror__(self, other: TensorLike) -> Tensor:
-        return _bitwise("or", "|", other, self)
-
-    def __xor__(self, other: TensorLike) -> Tensor:
-        return _bitwise("xor", "^", self, other)
-
-    def __rxor__(self, other: TensorLike) -> Tensor:
-        return _bitwise("xor", "^", other, self)
 
     def __invert__(self) -> Tensor:
         return F.bitwise_not(self) if self.dtype.kind in "iu" else F.logical_not(_boolean(self, "~"))
-
-    def __lshift__(self, other: TensorLike) -> Tensor:
-        return F.bitwise_left_shift(self, other)
-
-    def __rlshift__(self, other: TensorLike) -> Tensor:
-        return F.bitwise_left_shift(other, self)
-
-    def __rshift__(self, other: TensorLike) -> Tensor:
-        return F.bitwise_right_shift(self, other)
-
-    def __rrshift__(self, other: TensorLike) -> Tensor:
-        return F.bitwise_right_shift(other, self)
 
     def __getitem__(self, index: Index) -> Tensor:
         return F.getitem(self, index)
@@ -215,6 +115,57 @@ class Operators(Tensor):
             f"{name} can't be differentiated here" + (f" with {', '.join(kwargs)}" if kwargs else ""),
             "use the function of the same name in staticgrad, or x.detach().numpy() for the plain array",
         )
+
+
+def foreign(x: Any) -> bool:
+    """Whether an operator leaves its other operand to that one's class: it is no tensor, array or number."""
+    return not (isinstance(x, (Operators, numbers.Number, np.generic)) or hasattr(x, "__array__"))
+
+
+def _operator(function: Callable[[Any, Any], Tensor], reflected: bool) -> Callable[..., Tensor]:
+    def method(self: Tensor, other: TensorLike) -> Tensor:
+        if foreign(other):
+            return NotImplemented  # type: ignore[no-any-return]
+        return function(other, self) if reflected else function(self, other)
+
+    return method
+
+
+def _public(name: str) -> Callable[[Any, Any], Tensor]:
+    def function(x: Any, y: Any) -> Tensor:
+        result: Tensor = getattr(F, name)(x, y)
+        return result
+
+    return function
+
+
+ARITHMETIC = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
+    "matmul": "matmul", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
+}  # fmt: skip
+"""Python's operators, and the public functions that they are."""
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+def _bind_operators() -> None:
+    logic: dict[str, Callable[[Any, Any], Tensor]] = {
+        "and": functools.partial(_bitwise, "and", "&"), "or": functools.partial(_bitwise, "or", "|"),
+        "xor": functools.partial(_bitwise, "xor", "^"),
+    }  # fmt: skip
+    for name, function in (*((name, _public(public)) for name, public in ARITHMETIC.items()), *logic.items()):
+        _bind(f"__{name}__", _operator(function, False))
+        _bind(f"__r{name}__", _operator(function, True))
+    for name in COMPARISONS:  # elementwise, as in NumPy and PyTorch
+        _bind(f"__{name}__", _operator(_public(name), False))
+    for name in COMPARISONS[:2]:
+        vars(Operators)[f"__{name}__"].__annotations__["other"] = "Any"  # as of any object
+    _bind("__rdiv__", vars(Operators)["__rtruediv__"])
+
+
+def _bind(name: str, method: Callable[..., Tensor]) -> None:
+    method.__name__ = name
+    method.__qualname__ = f"Operators.{name}"
+    setattr(Operators, name, method)
 
 
 def is_tensor(x: Any) -> bool:
@@ -315,6 +266,9 @@ def _boolean(value: Any, sign: str) -> Any:
     if dtype != np.bool_ and not isinstance(value, (bool, np.bool_)):
         raise DTypeError(f"{sign} is for booleans, got {dtype or type(value).__name__}", "write (x > 0) & (y > 0)")
     return value
+
+
+_bind_operators()
 
 
 def bind_methods() -> None:

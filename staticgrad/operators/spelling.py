@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, get_overloads, overload
 
-from ..base.devices import refuse_out
 from ..errors import ArgumentError, DTypeError, StaticgradError
 from .dispatch import SPECIAL, frontends, numpy_twin, public, state
+from .former_names import FORMER_ORDERS, in_former_order
 from .node_names import node_of
 
 SAME = (
@@ -47,15 +47,11 @@ def with_example(doc: str, example: str) -> str:
 def meant(
     function: str, words: tuple[str, ...], synonyms: Mapping[str, str], args: tuple[Any, ...], named: dict[str, Any]
 ) -> dict[str, Any]:
-    """Named arguments by the function's words. Raises ArgumentError when one is given twice, and for `out=`."""
+    """Named arguments by the function's words. Raises ArgumentError when one is given twice."""
     result: dict[str, Any] = {}
     given: dict[str, str] = dict.fromkeys(words[: len(args)], "a positional argument")
     for name, value in named.items():
         word = synonyms.get(name, name)
-        if word == "out" and word not in words:
-            if value is not None:
-                refuse_out(function)
-            continue
         if word in given:
             raise ArgumentError(f"{function}: {word!r} is given twice, as {given[word]} and as {name!r}", "give one of them")
         given[word] = repr(name)
@@ -73,14 +69,21 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
     known = frozenset(words) - {star}
     name = function.__name__.rstrip("_")
     node = None if getattr(function, "one_node", False) else node_of(function.__name__)
+    tensors = len([word for word in words if word not in FORMER_ORDERS[name]]) if name in FORMER_ORDERS else None
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         if named and not known.issuperset(named):
+            if "out" in named and "out" not in known:
+                return written_to(call, name, args, named)
             named = meant(name, words, synonyms, args, named)
             if star in named:
                 before = words[len(args) : words.index(star)]
                 args = (*args, *(named.pop(word) for word in before), named.pop(star))
+        if tensors is not None and len(args) > tensors:
+            today = in_former_order(name, args, tensors)
+            if today is not None:
+                return call(*today[0], **today[1], **named)
         try:
             if frontends.tracing and state.tracer is not None:
                 return state.tracer.called(function, args, named)
@@ -97,7 +100,14 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
             raise DTypeError(f"{name}(): expected a Tensor, got {type(given).__name__}", "write tensor(...)") from None
 
     call.synonyms = synonyms  # type: ignore[attr-defined]
+    call.takes_out = "out" not in known  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
+
+
+def written_to(function: Callable[..., Any], name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The call of a function that has no `out=` of its own: its results are then written there."""
+    out = named.pop("out")
+    return function(*args, **named) if out is None else frontends.into(out, name, function, args, named)
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], str | None]:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
-from ..base.types import INEXACT, ShapeLike, UnrankedType, normalize_axis
+from ..base.types import INEXACT, DTypeLike, ShapeLike, UnrankedType, normalize_axis
 from ..errors import GraphError, TraceError
 from ..ir import Graph, Layout, Node
 from . import misuse
 from .dispatch import F, frontends
 from .former_names import FormerNode
-from .memory import layout_of, reshaped
+from .memory import layout_of, lies_in, order_of, reshaped
 from .methods import Operators
 from .sizes import Count, Size, count_of
 
@@ -239,13 +239,15 @@ class Symbol(Operators):
         return layout_of(self.node, {})
 
     def is_contiguous(self, memory_format: object = None) -> bool:
-        """Whether the elements lie in row-major order in eager mode."""
+        """Whether the elements lie in row-major order, or that of a format, in eager mode."""
+        if memory_format is not None and order_of(self, memory_format) is not None:
+            return lies_in(self, memory_format)
         layout = self._layout()
         return layout is None or layout.is_contiguous
 
     def contiguous(self, memory_format: object = None) -> Tensor:
         """This tensor when its elements lie in row-major order in eager mode, else a copy in that order."""
-        return self if self.is_contiguous() else F.clone(self)
+        return self if self.is_contiguous(memory_format) else F.clone(self, memory_format=memory_format)
 
     @overload
     def stride(self, dim: None = None) -> tuple[int, ...]: ...
@@ -259,9 +261,11 @@ class Symbol(Operators):
         assert layout is not None
         return layout.strides if dim is None else layout.strides[normalize_axis(dim, len(layout.strides))]
 
-    def view(self, *shape: ShapeLike) -> Tensor:
+    def view(self, *shape: ShapeLike | DTypeLike, dtype: DTypeLike | None = None) -> Tensor:
         """The same elements in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
-        out = F.reshape(self, *shape)
+        if dtype is not None or (len(shape) == 1 and isinstance(shape[0], (np.dtype, type))):
+            self._no_value("its bytes", "fetch it, or return it from the compiled function, and write x.view(dtype) outside")
+        out = F.reshape(self, *shape)  # type: ignore[arg-type]
         layout = self._layout()
         if layout is not None and out.node.type.static and reshaped(layout, out.shape) is None:
             raise misuse.not_a_view(self.shape, layout.strides)

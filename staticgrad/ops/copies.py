@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.types import normalize_axis
-from ..operators import F, Tensor, enter_as, torch_function
+from ..operators import F, Tensor, enter_as, frontends, torch_function
 from .operands import ndim_of
 
 
@@ -23,8 +23,10 @@ for _name, _source in (
     ("as_strided_copy", "as_strided"),
 ):  # fmt: skip
 
-    def _copy(input: Any, *args: Any, _source: str = _source, **named: Any) -> Tensor:
+    def _copy(input: Any, *args: Any, _source: str = _source, out: Tensor | None = None, **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
+        if out is not None:
+            return frontends.into(out, f"{_source}_copy", getattr(F, _source), (input, *args), named)  # type: ignore[no-any-return]
         return F.clone(getattr(F, _source)(input, *args, **named))
 
     _copy.__name__ = _copy.__qualname__ = _name

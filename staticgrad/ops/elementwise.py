@@ -11,7 +11,20 @@ import numpy as np
 from ..base.types import INEXACT, bool_, category, complex128, float64, is_scalar, to_float
 from ..errors import ArgumentError, DTypeError
 from ..ir import Expand, OpDef, define
-from ..operators import F, Operators, Tensor, apply, by_method, composite, enter_as, numpy_twin, routed, spelled, torch_function
+from ..operators import (
+    F,
+    Operators,
+    Tensor,
+    apply,
+    by_method,
+    composite,
+    enter_as,
+    frontends,
+    numpy_twin,
+    routed,
+    spelled,
+    torch_function,
+)
 from . import pointwise
 from .host_functions import fmod
 from .operands import dtype_of, integer, operand, promoted
@@ -58,7 +71,7 @@ def _weighted(name: str, x: Any, other: Any, alpha: Any) -> Any:
     return other * alpha
 
 
-def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input + alpha * other, broadcast. Booleans: logical or.
 
     Examples:
@@ -67,11 +80,10 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
     """
     if alpha.__class__ is not int or alpha != 1:
         other = _weighted("add", input, other, alpha) if not (is_scalar(alpha) and alpha == 1) else other
-    result: Tensor = _apply_add(input, other, out=out)
-    return result
+    return _apply_add(input, other)
 
 
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input - alpha * other, broadcast. Raises DTypeError for booleans.
 
     Examples:
@@ -80,11 +92,10 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
     """
     if alpha.__class__ is not int or alpha != 1:
         other = _weighted("sub", input, other, alpha) if not (is_scalar(alpha) and alpha == 1) else other
-    result: Tensor = _apply_sub(input, other, out=out)
-    return result
+    return _apply_sub(input, other)
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
     integers to an integer. Raises ArgumentError for another one.
 
@@ -92,9 +103,10 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None =
         >>> sg.div(sg.tensor([7.0, -7.0]), 2, rounding_mode="floor")
         tensor([ 3., -4.])
     """
+    if out is not None:
+        return frontends.into(out, "div", div, (input, other), {"rounding_mode": rounding_mode})  # type: ignore[no-any-return]
     if rounding_mode is None:
-        result: Tensor = _apply_div(input, other, out=out)
-        return result
+        return _apply_div(input, other)
     if rounding_mode == "floor":
         return F.floor_divide(input, other)
     if rounding_mode == "trunc":
@@ -107,7 +119,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None =
 
 
 for _names, _made, _twin in (
-    (("add",), by_method(add), np.add), (("sub", "subtract"), by_method(sub), np.subtract),
+    (("add",), by_method(spelled(add)), np.add), (("sub", "subtract"), by_method(spelled(sub)), np.subtract),
     (("div", "divide", "true_divide"), by_method(div), np.true_divide),
 ):  # fmt: skip
     for _name in _names:
@@ -242,7 +254,7 @@ _sign, _round = unary(pointwise.sign), unary(pointwise.round_op)
 
 
 @torch_function(np.sign, inplace=True, cached=by_method)
-def sign(input: Any, *, out: None = None) -> Tensor:
+def sign(input: Any, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1; 0 for NaN, as in PyTorch. Booleans stay what they are.
 
     Examples:

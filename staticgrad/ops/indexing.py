@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.types import DTypeLike, as_dtype, bool_, check_unmasked, get_default_dtype, integral, normalize_axis, shape_text
+from ..base.types import (
+    DTypeLike,
+    as_dtype,
+    bool_,
+    check_unmasked,
+    get_default_dtype,
+    integral,
+    normalize_axis,
+    shape_text,
+    uint8,
+)
 from ..errors import ArgumentError, DataDependentError, DTypeError, IndexRangeError, ShapeError, StaticgradError
 from ..operators import (
     Array,
@@ -134,7 +143,7 @@ def _as_index(index: Any) -> Array:
 @public
 def getitem(x: Array, key: Index) -> Tensor:
     """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays, booleans and, for values known now, boolean
-    masks. Raises IndexRangeError, and ArgumentError where NumPy and PyTorch differ."""
+    masks. An int is taken before arrays, as in PyTorch. Raises IndexRangeError."""
     if key.__class__ is int and x.shape:
         return apply(slice_op, x, slices=(key,))
     if key is None:
@@ -159,7 +168,6 @@ def _general(x: Any, key: Any) -> Tensor:
         return _subscript(x, [])
     if consumed > n:
         raise IndexRangeError(f"too many indices: {consumed} for {n} axes")
-    check_order(keys)
     at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
     keys = keys[:at] + [slice(None)] * (n - consumed) + keys[at + 1 :]
     return _subscript(x, _unmask(keys, x))
@@ -172,6 +180,7 @@ def _is_first(key: Any) -> bool:
 
 def _as_mask(k: Any) -> Any:
     """One key, with masks as boolean arrays, whose values have to be known now."""
+    k = _as_boolean(k)
     if isinstance(k, (bool, np.bool_)):
         return np.asarray(k)
     if isinstance(k, list):
@@ -199,24 +208,34 @@ def _axes_of(k: Any) -> int:
     return 0 if k is None or k is Ellipsis else k.ndim if _is_mask(k) else 1
 
 
-def check_order(keys: Sequence[Any]) -> None:
-    """Raise ArgumentError for a key to whose result NumPy and PyTorch give different orders of axes: `x[0, :, [1, 2]]`.
+def with_masks(key: Any) -> Any:
+    """A key with boolean masks in the place of uint8 ones, as PyTorch reads them, with its warning."""
+    return tuple(map(_as_boolean, key)) if isinstance(key, tuple) else _as_boolean(key)
 
-    NumPy counts the int among the arrays, which then don't stand together, and puts the picked axes first; PyTorch takes
-    the int first, and leaves the picked axes where the array stands.
+
+def _as_boolean(k: Any) -> Any:
+    if getattr(k, "dtype", None) != uint8 or isinstance(k, np.generic):
+        return k
+    warn_former("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning)
+    return F.ne(k, 0) if isinstance(k, Operators) else np.not_equal(k, 0)
+
+
+def ints_first(array: np.ndarray, keys: tuple[Any, ...]) -> tuple[np.ndarray, tuple[Any, ...]]:
+    """The part of an array that the ints among keys name, and the other keys, which say of that part what all say of the array.
+
+    NumPy counts an int among the arrays; PyTorch takes it first, so that it doesn't part two arrays or move the axes that an
+    array picks: `x[0, :, [1, 2]]`.
     """
-    ints = [i for i, k in enumerate(keys) if isinstance(k, (int, np.integer)) and not isinstance(k, bool)]
-    arrays = [i for i, k in enumerate(keys) if isinstance(k, (list, np.ndarray, Operators, range, bool, np.bool_))]
-    if not ints or not arrays:
-        return
-    picked = sorted(ints + arrays)
-    apart = picked[-1] - picked[0] + 1 != len(picked)
-    together = set(range(arrays[0], arrays[-1] + 1)) <= set(picked)
-    if apart and together and not set(range(arrays[0])) <= set(ints):
-        raise ArgumentError(
-            "an int and an integer array with a slice between them: NumPy and PyTorch differ in the order of the result's axes",
-            "index in two steps: x[0][:, index]",
-        )
+    ints = [isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in keys]
+    if not any(ints) or all(ints) or not any(isinstance(k, (list, np.ndarray, range)) for k in keys):
+        return array, keys
+    whole: list[Any] = []
+    for k, is_int in zip(keys, ints, strict=True):
+        if k is Ellipsis:
+            whole += [slice(None)] * (array.ndim - sum(_axes_of(k) for k in keys))
+        else:
+            whole += [k] if is_int else [slice(None)] * _axes_of(np.asarray(k) if isinstance(k, list) else k)
+    return array[tuple(whole)], tuple([k for k, is_int in zip(keys, ints, strict=True) if not is_int])
 
 
 def _unmask(keys: list[Any], x: Any) -> list[Any]:

@@ -8,11 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from ..base.devices import refuse_out
 from ..base.types import TensorType, broadcast_shapes, shape_text
 from ..errors import ShapeError
 from ..ir import Call, Gemm, Layout, Native, Node, OpDef, define
-from ..operators import F, Tensor, TensorLike, apply, by_method, composite, numpy_twin, routed, tensor_method, torch_function
+from ..operators import (
+    F,
+    Tensor,
+    TensorLike,
+    apply,
+    by_method,
+    composite,
+    frontends,
+    numpy_twin,
+    routed,
+    tensor_method,
+    torch_function,
+)
 from .batching import multilinear, multiplied
 from .operands import ndim_of
 from .rules import numeric, unbroadcast
@@ -78,7 +89,7 @@ matmul_op = define(
 
 @tensor_method(cached=by_method)
 @numpy_twin(np.matmul)
-def matmul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+def matmul(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
     Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
@@ -88,7 +99,7 @@ def matmul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         torch.Size([2, 4])
     """
     if out is not None:
-        refuse_out("matmul")
+        return frontends.into(out, "matmul", matmul, (input, other))  # type: ignore[no-any-return]
     a, b = ndim_of(input), ndim_of(other)
     if a >= 2 and b >= 2:
         return apply(matmul_op, input, other)

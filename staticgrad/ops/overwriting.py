@@ -43,12 +43,8 @@ def _of_rows(g: Any, node: Node, out: Any, x: Any, values: Any, index: Any) -> A
 
 
 def _of_values(g: Any, node: Node, out: Any, x: Any, values: Any, index: Any) -> Any:
-    """The cotangent of the values: of those that stay."""
-    numbers = F.index_along(index, 0)
-    last = apply(rows_written_op, F.reshape(F.index_along(x, 0), (-1,)), numbers, index)
-    stays = F.reshape(F.eq(apply(gather_op, last, index, axis=0), numbers), (-1, *(1,) * (len(x.shape) - 1)))
-    rows = apply(gather_op, g, index, axis=0)
-    return F.where(stays, rows, F.zeros_like(rows))
+    """The cotangent of the values: that of their places, as in PyTorch, also where another value was written afterwards."""
+    return apply(gather_op, g, index, axis=0)
 
 
 rows_written_op: OpDef = define(

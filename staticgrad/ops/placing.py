@@ -111,7 +111,7 @@ def _flat_place(like: Any, index: Any, axis: int) -> Any:
 
 def written(x: Any, places: Any, values: Any) -> Any:
     """x (1-D) with values at places: the last one where several meet. Gradients flow to x where nothing is written, and to
-    the values that stay."""
+    all values."""
     return rows_written(x, F.reshape(values, (-1,)), F.reshape(places, (-1,)))
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.devices import refuse_out
 from ..base.signals import module
 from ..base.types import (
     DTYPES,
@@ -43,10 +42,12 @@ from ..operators import (
     composite,
     enter_as,
     frontends,
+    in_format,
     numpy_twin,
     public,
     routed,
     tensor_method,
+    torch_function,
 )
 from . import attributes as at
 from .batching import aligned, leading, linear
@@ -484,7 +485,7 @@ def _checked(op: OpDef) -> Callable[..., Tensor]:
     plain = binary(op)
 
     @functools.wraps(plain)
-    def function(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def function(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         kinds = dtype_of(input).kind, dtype_of(other).kind
         if not (set(INEXACT) & set(kinds)) and kinds != ("b", "b"):  # booleans have no division
             if kinds[1] == "b":
@@ -567,7 +568,7 @@ cast = define(
 
 @tensor_method(inplace=True, cached=routed)
 @numpy_twin(np.power)
-def pow(input: TensorLike, exponent: TensorLike, *, out: None = None) -> Tensor:
+def pow(input: TensorLike, exponent: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """input ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
     Raises DTypeError for negative powers of integers and for booleans.
@@ -577,7 +578,7 @@ def pow(input: TensorLike, exponent: TensorLike, *, out: None = None) -> Tensor:
         tensor([4., 9.])
     """
     if out is not None:
-        refuse_out("pow")
+        return frontends.into(out, "pow", pow, (input, exponent))  # type: ignore[no-any-return]
     if is_scalar(exponent) and not is_scalar(input):
         keeps = category(scalar_dtype(exponent)) <= category(dtype_of(input))  # 2.0 makes a float of an integer
         if exponent == 2 and keeps:
@@ -609,8 +610,8 @@ def _float_power(x: Any, exponent: Any) -> Any:
 @public
 @numpy_twin(np.copy)
 def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
-    """A copy of input, row-major, in memory of its own."""
-    return apply(identity, input)
+    """A copy of input, row-major, in memory of its own. memory_format: `channels_last`, for another order of its elements."""
+    return apply(identity, input) if memory_format is None else in_format(input, memory_format)
 
 
 @tensor_method()
@@ -641,7 +642,7 @@ def stop_gradient(x: TensorLike) -> Tensor:
 
 @tensor_method(inplace=True, cached=routed)
 @numpy_twin(np.reciprocal)
-def reciprocal(input: TensorLike, *, out: None = None) -> Tensor:
+def reciprocal(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """1 / input.
 
     Examples:
@@ -649,19 +650,17 @@ def reciprocal(input: TensorLike, *, out: None = None) -> Tensor:
         tensor([0.5000, 0.2500])
     """
     if out is not None:
-        refuse_out("reciprocal")
+        return frontends.into(out, "reciprocal", reciprocal, (input,))  # type: ignore[no-any-return]
     return F.div(1, input)
 
 
-@tensor_method(inplace=True)
+@torch_function(inplace=True)
 @composite
-def rsqrt(input: TensorLike, *, out: None = None) -> Tensor:
+def rsqrt(input: TensorLike) -> Tensor:
     """1 / sqrt(input).
 
     Examples:
         >>> sg.rsqrt(sg.tensor([4.0, 16.0]))
         tensor([0.5000, 0.2500])
     """
-    if out is not None:
-        refuse_out("rsqrt")
     return F.div(1, F.sqrt(input))

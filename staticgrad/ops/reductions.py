@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.devices import refuse_out
 from ..base.types import (
     Axis,
     TensorType,
@@ -34,6 +33,7 @@ from ..operators import (
     as_it_is,
     by_method,
     enter_as,
+    frontends,
     numpy_twin,
     routed,
     spelled,
@@ -348,12 +348,13 @@ def reducer(
         dim: Any = None,
         keepdim: bool = False,
         dtype: Any = None,
-        out: None = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         if dim is not None or keepdim:
             axis, keepdims = chosen(name, axis, dim), kept(name, keepdims, keepdim)
         if out is not None:
-            refuse_out(name)
+            options = {"keepdims": keepdims, "dtype": dtype}
+            return frontends.into(out, name, function, (input, axis), options)  # type: ignore[no-any-return]
         if dtype is not None:
             input = F.astype(input, dtype)
         result = apply(op, input, axis=normalize_axes(axis, ndim_of(input)), keepdims=bool(keepdims))

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.devices import refuse_out
 from ..base.types import TensorType, bool_, broadcast_shapes, int64, promote, to_float
 from ..errors import DTypeError
 from ..ir import REGISTRY, Node, OpDef, OverComplex, Pointwise, Range, define
@@ -123,9 +122,9 @@ def by_number(name: str) -> Callable[[Any], str]:
 def unary(op: OpDef) -> Callable[..., Tensor]:
     """The op as a public function of one operand."""
 
-    def function(input: TensorLike, *, out: None = None) -> Tensor:
+    def function(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         if out is not None:
-            refuse_out(op.name)
+            return frontends.into(out, op.name, function, (input,))  # type: ignore[no-any-return]
         return frontends.eager(op, (input,), {})
 
     _name(function, op)
@@ -135,9 +134,9 @@ def unary(op: OpDef) -> Callable[..., Tensor]:
 def binary(op: OpDef) -> Callable[..., Tensor]:
     """The op as a public function of two operands."""
 
-    def function(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    def function(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         if out is not None:
-            refuse_out(op.name)
+            return frontends.into(out, op.name, function, (input, other))  # type: ignore[no-any-return]
         return frontends.eager(op, (input, other), {})
 
     _name(function, op)

@@ -6,7 +6,6 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..base.devices import refuse_out
 from ..base.types import TensorType, as_dtype, is_scalar, promote, shape_text
 from ..errors import ArgumentError, ShapeError
 from ..ir import OpDef, Pointwise, define
@@ -18,6 +17,7 @@ from ..operators import (
     TensorLike,
     apply,
     as_array,
+    frontends,
     numpy_twin,
     public,
     routed,
@@ -76,13 +76,15 @@ clip_op = define(
 
 
 @overload
-def where(condition: TensorLike, input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor: ...
+def where(condition: TensorLike, input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def where(condition: TensorLike) -> tuple[Tensor, ...]: ...
 @public
 @numpy_twin(np.where)
 @routed
-def where(condition: TensorLike, input: TensorLike | None = None, other: TensorLike | None = None, *, out: None = None) -> Any:
+def where(
+    condition: TensorLike, input: TensorLike | None = None, other: TensorLike | None = None, *, out: Tensor | None = None
+) -> Any:
     """`input` where the condition holds, else `other`; all broadcast. The gradient flows to the chosen side only.
 
     Of the condition alone: the positions where it holds, one tensor for each axis (`nonzero(as_tuple=True)`).
@@ -96,7 +98,7 @@ def where(condition: TensorLike, input: TensorLike | None = None, other: TensorL
     if input is None or other is None:
         raise ArgumentError("where: give both values, or none of them")
     if out is not None:
-        refuse_out("where")
+        return frontends.into(out, "where", where, (condition, input, other))
     return apply(where_op, condition, input, other)
 
 

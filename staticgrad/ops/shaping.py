@@ -10,7 +10,6 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ..base.devices import LikePlacement, check_options, factory
 from ..base.types import (
     ALL_AXES,
     Axis,
@@ -29,9 +28,11 @@ from ..ir import Expand, Layout, Node, OpDef, View, define
 from ..operators import (
     Array,
     F,
+    LikePlacement,
     Tensor,
     TensorLike,
     apply,
+    factory,
     filled_by,
     numpy_twin,
     public,
@@ -274,9 +275,7 @@ numpy_twin(np.shape)(lambda a: a.shape)
 numpy_twin(np.ndim)(lambda a: len(a.shape))
 
 
-def _filled(name: str, x: Any, value: Any, dtype: Any, requires_grad: bool, options: LikePlacement) -> Any:
-    if options:
-        check_options(name, options, LikePlacement)
+def _filled(x: Any, value: Any, dtype: Any, requires_grad: bool) -> Any:
     made = F.clone(F.broadcast_like(np.full((), value, x.dtype if dtype is None else as_dtype(dtype)), x))
     return made.requires_grad_(True) if requires_grad else made
 
@@ -294,7 +293,7 @@ def zeros_like(
         >>> sg.zeros_like(sg.ones(2))
         tensor([0., 0.])
     """
-    result: Tensor = _filled("zeros_like", input, 0, dtype, requires_grad, options)
+    result: Tensor = _filled(input, 0, dtype, requires_grad)
     return result
 
 
@@ -311,7 +310,7 @@ def ones_like(
         >>> sg.ones_like(sg.zeros(2))
         tensor([1., 1.])
     """
-    result: Tensor = _filled("ones_like", input, 1, dtype, requires_grad, options)
+    result: Tensor = _filled(input, 1, dtype, requires_grad)
     return result
 
 
@@ -321,7 +320,7 @@ def empty_like(
     input: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False, **options: Unpack[LikePlacement]
 ) -> Tensor:
     """As `empty`, of the shape of `input`, and of its dtype unless one is given."""
-    result: Tensor = _filled("empty_like", input, 0, dtype, requires_grad, options)
+    result: Tensor = _filled(input, 0, dtype, requires_grad)
     return result
 
 
@@ -340,7 +339,7 @@ def full_like(
         >>> sg.full_like(sg.zeros(2), 5)
         tensor([5., 5.])
     """
-    result: Tensor = _filled("full_like", input, fill_value, dtype, requires_grad, options)
+    result: Tensor = _filled(input, fill_value, dtype, requires_grad)
     return result
 
 

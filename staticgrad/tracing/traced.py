@@ -17,6 +17,7 @@ from ..errors import TraceError
 from ..ir import Graph, Layout, Node
 from ..operators import F, GradFn, Index, Symbol, TensorLike, misuse, retained, state
 from ..operators import Tensor as AnyTensor
+from ..ops.indexing import with_masks
 from ..ops.pointwise import stop_gradient_op
 from .observer.code_origin import IGNORED, origin_of
 from .selection import is_unknown_mask, select
@@ -47,7 +48,7 @@ class Traced(Symbol):
         return self.node.name or self.node.op.name
 
     def __getitem__(self, key: Index) -> AnyTensor:
-        key = met(key)
+        key = with_masks(met(key))
         selected: AnyTensor = select(self, key) if is_unknown_mask(key) else F.getitem(self, key)
         return selected
 

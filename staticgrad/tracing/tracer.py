@@ -826,6 +826,71 @@ class Tracer:
         self.moves[id(target)] = target, former if stays and former is not None else memory
         self._follow(*self.moves[id(target)])
 
+    def relay(self, target: Any, view: Any, name: str, back: Any) -> None:
+        """Let x take over the layout of a view of itself; see `eager/layout_changes.py`. Tensors from outside are refused: each
+        call of the function would have one of another shape."""
+        x = self._of_one_layout(target, name)
+        if view is x:
+            return
+        if isinstance(x, TracedView):
+            if not isinstance(view, TracedView) or view.base is not x or not x.follows():
+                self._refuse_layout(x, name)
+            assert x.maker is not None
+            inner = TracedView(self, x.base, x.maker)
+            inner.unrecorded, inner._fresh, inner._seen = x.unrecorded, x._fresh, x._seen
+            self.aliases.append(weakref.ref(inner))
+            self._leave_to(inner, x)
+            x.base, x.maker, x._seen = inner, view.maker, None
+            return
+        if back is None or (x.requires_grad and not modes.now.grad):
+            self._refuse_layout(x, name)
+        memory, count, former = memory_node(x.node), self.version(x), x.node
+        layout = layout_of(view.node, self.layouts)
+        followers = [alias for alias in self._followers(x) if alias is not view]
+        x.node = self.own(view).node
+        self.overwritten[memory] = user_line()
+        self.counted.add(id(x))
+        self.layouts[x.node] = layout
+        self.versions[x.node] = None if count is None else count + 1
+        self.keep_retained(former, x.node)
+        if followers:
+            self._leave_to(back(x), x)
+
+    def resize(self, target: Any, shape: Shape, name: str) -> None:
+        """Give x this shape; its elements are those that it has, or 0."""
+        x = self._of_one_layout(target, name)
+        if isinstance(x, Alias) or self._followers(x) or x.requires_grad:
+            self._refuse_layout(x, name)
+        given, size = int(x.numel()), int(np.prod(shape))
+        flat = F.reshape(x, (-1,))
+        if size <= given:
+            flat = flat[:size]
+        else:
+            flat = F.concatenate([flat, self.constant(np.zeros(size - given, x.dtype))])
+        self.overwritten[memory_node(x.node)] = user_line()
+        self.counted.add(id(x))
+        x.node = self.own(F.reshape(flat, shape)).node
+
+    def _of_one_layout(self, target: Any, name: str) -> Any:
+        """The traced tensor of one whose layout changes. Raises TraceError unless the trace has made it."""
+        x = self.value(target) if isinstance(target, Tensor) else target
+        if isinstance(x, Leaf) or id(x) in self.moves or (isinstance(x, Alias) and not isinstance(x, TracedView)):
+            self._refuse_layout(x, name)
+        return x
+
+    def _refuse_layout(self, x: Traced, name: str) -> NoReturn:
+        self.refuse(f"{name} of {x.describe()}, which others see, can't be traced", "write y = f(x) for a new tensor")
+
+    def _followers(self, x: Traced) -> list[Alias]:
+        """The views and detached aliases that were taken of x."""
+        return [alias for reference in self.aliases if (alias := reference()) is not None and alias.base is x]
+
+    def _leave_to(self, other: Traced, x: Traced) -> None:
+        """Let the views of x be views of another tensor."""
+        for alias in self._followers(x):
+            if alias is not other:
+                alias.base, alias._seen = other, None
+
     def _check_moved(self, target: Traced) -> None:
         """Raises TraceError for other data of a tensor whose memory is bound in other ways, too."""
         if any(view is target or view.base is target for view in self.shared_views):
@@ -839,7 +904,7 @@ class Tracer:
 
     def _give_up(self, x: Traced) -> None:
         """Leave the memory of x to its aliases."""
-        aliases = [alias for reference in self.aliases if (alias := reference()) is not None and alias.base is x]
+        aliases = self._followers(x)
         for alias in aliases:
             alias.node  # noqa: B018 - its present value, which stays
         former: Traced

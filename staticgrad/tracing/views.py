@@ -15,13 +15,13 @@ import numpy as np
 from ..base.types import bool_, check_unmasked, shape_text
 from ..eager.grad_mode import modes
 from ..eager.inplace import in_place_of
-from ..eager.item_assignment import fitting, index_error
+from ..eager.item_assignment import fitting, places_named
 from ..eager.tensor import Tensor, unrecorded_view
 from ..errors import ArgumentError, ShapeError
 from ..ir import Layout, Node, OpDef, View
 from ..operators import F, Symbol, apply
 from ..operators.memory import reshaped
-from ..ops.indexing import check_order
+from ..ops.indexing import with_masks
 from ..ops.placing import written
 from .selection import Selection, is_unknown_mask, widened
 from .sharing import share
@@ -245,6 +245,7 @@ def _part(array: np.ndarray, steps: Sequence[Step]) -> np.ndarray:
 def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
     """`target[key] = value`. Raises as eager mode does, and ArgumentError for a mask with as many values as it has places."""
     x = tracer.value(target) if isinstance(target, Tensor) else target
+    key = with_masks(key)
     keys = key if isinstance(key, tuple) else (key,)
     if isinstance(value, Selection):
         if not is_unknown_mask(key):
@@ -254,7 +255,6 @@ def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
     check_unmasked(value)
     value = tracer.operand(value if isinstance(value, (Tensor, Symbol)) else np.asarray(value))
     value = fitting(value, x.dtype, keys)
-    check_order(keys)
     if all(_is_basic(k) for k in keys):
         part = F.getitem(x, key)
         if isinstance(part, TracedView) and part.same_place(value):
@@ -268,19 +268,12 @@ def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
     if any(isinstance(k, (Symbol, Tensor)) for k in keys):
         places: Any = F.getitem(tracer.constant(numbers), keys)
     else:
-        places = _selected(numbers, keys)
+        places = places_named(numbers, tuple(keys))
     spread = _fitted(value, places.shape, x.dtype)
     if not spread.size:
         return
     flat = written(F.reshape(x, (-1,)), F.reshape(places, (-1,)), spread)
     tracer.assign(x, F.reshape(flat, x.shape), "setitem")
-
-
-def _selected(numbers: np.ndarray, keys: tuple[Any, ...]) -> np.ndarray:
-    try:
-        return np.asarray(numbers[keys])
-    except IndexError as error:
-        raise index_error(error) from None
 
 
 def _is_basic(k: Any) -> bool:

@@ -582,7 +582,6 @@ SETITEM_ERRORS: list[tuple[Any, Any, type[Exception], str]] = [
     ((0, 0, 0), 1.0, sg.IndexRangeError, "setitem: too many indices for array"),
     (0, [1.0, 2.0], sg.ShapeError, "setitem: can't write a value of shape (2,) to places of shape (3,)"),
     ("a", 1.0, sg.ArgumentError, "setitem: only integers, slices"),
-    ((0, None, [0, 2]), 1.0, sg.ArgumentError, "an int and an integer array with a slice between them"),
 ]
 
 
@@ -636,12 +635,21 @@ def test_setitem_of_floats_into_integers():
             x[key] = value
 
 
-def test_setitem_with_a_repeated_index():
-    x = leaf(3) * 1
-    with pytest.raises(sg.GradientError, match=r"^setitem: an index is named twice, so the gradient is not defined"):
-        x[[0, 0]] = x[1:]
-    with sg.no_grad():
-        x[[0, 0]] = 1.0
+@pytest.mark.parametrize("compiled", [False, True])
+def test_setitem_with_a_repeated_index(compiled):
+    """The last value stays, and all values have the gradient of the place, as PyTorch has it."""
+
+    def changed(x, v):
+        y = x * 2
+        y[[0, 0, 2]] = v
+        return (y * sg.tensor([1.0, 2.0, 3.0])).sum()
+
+    x, v = sg.ones(3, requires_grad=True), sg.tensor([5.0, 6.0, 7.0], requires_grad=True)
+    total = (sg.compile(changed) if compiled else changed)(x, v)
+    total.backward()
+    assert total.item() == 6.0 + 4.0 + 21.0
+    assert x.grad.tolist() == [0.0, 4.0, 0.0]
+    assert v.grad.tolist() == [1.0, 1.0, 3.0]
 
 
 def test_changes_of_data_are_not_counted():

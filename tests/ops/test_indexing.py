@@ -75,7 +75,6 @@ def test_a_mask_that_is_computed_in_a_graph(refusing):
 
 
 REFUSED = [
-    ((0, ALL, THIRD), ArgumentError, "an int and an integer array with a slice between them"),
     ((..., SECOND), IndexRangeError, "a mask of shape (3,) doesn't fit x of shape (2, 3, 4)"),
     ((TWO, TWO), IndexRangeError, "too many indices: 4 for 3 axes"),
     ((..., FIRST, ...), ArgumentError, "an index can have only one Ellipsis"),

@@ -526,7 +526,6 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda: sg.flatten(sg.ones(2, 3), 2), ArgumentError, "axis 2 is out of range for 2 axes"),
     (lambda: sg.ones(3)[3], IndexRangeError, "slice: index 3 is out of range for axis 0 with extent 3"),
     (lambda: sg.ones(3)[0, 0], IndexRangeError, "too many indices: 2 for 1 axes"),
-    (lambda: sg.ones(2, 3, 3)[0, :, [1, 2]], ArgumentError, "an int and an integer array with a slice between them"),
     (lambda: sg.ones(3)[[0, 3]], IndexRangeError, "index 3 is out of range for axis 0 with extent 3"),
     (
         lambda: sg.ones(3)[1.5],

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...base.types import ALL_AXES, ShapeLike, int64, normalize_axes
+from ...base.types import ALL_AXES, DTypeLike, ShapeLike, int64, normalize_axes
 from ...ir import NO_ATTRS, REGISTRY, Reduction
-from ...operators import F, frontends, routed
+from ...operators import F, foreign, frontends, routed
 from ...operators import Tensor as AnyTensor
 from ...operators.node_names import NAMES
 from ...ops.indexing import PLAIN, bounds
@@ -30,6 +30,8 @@ BINARY = {
     "eq": "__eq__", "ne": "__ne__", "lt": "__lt__", "le": "__le__", "gt": "__gt__", "ge": "__ge__",
     "maximum": "maximum", "minimum": "minimum",
 }  # fmt: skip
+KNOWN = frozenset({PublicTensor, np.ndarray, int, float, bool, complex})
+"""Classes of operands that no operator leaves to them."""
 REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__"}
 UNARY = ("exp", "log", "log1p", "expm1", "sqrt", "square", "sin", "cos", "tanh", "sigmoid", "relu", "erf", "sign")
 UNARY_OPERATORS = {"neg": "__neg__", "abs": "__abs__"}
@@ -41,8 +43,9 @@ def written(name: str) -> Callable[..., Any]:
     return function
 
 
-def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    """The op of a tensor and a tensor of the same floating dtype, or int64, or a plain number of its kind."""
+def binary(name: str, *, reflected: bool = False, operator: bool = False) -> Callable[[Any, Any], Any]:
+    """The op of a tensor and a tensor of the same floating dtype, or int64, or a plain number of its kind. operator: it is one
+    of Python's, which leaves operands of other kinds to their classes."""
     op, elementwise = REGISTRY[name], name != "matmul"
     general = written(name) if elementwise else routed(written(name))
     ufunc, differentiable, kernel = op.eval, op.vjp is not None, Bound(op, NO_ATTRS)
@@ -51,6 +54,8 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
 
     def method(self: Tensor, other: Any) -> Any:
         if frontends.tracing or (dtype := self._data.dtype) not in kinds:
+            if operator and other.__class__ not in KNOWN and foreign(other):
+                return NotImplemented
             return general(other, self) if reflected else general(self, other)
         first = self._data
         if isinstance(other, Tensor):
@@ -58,6 +63,8 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
                 return general(self, other)
         elif (other.__class__ is int or (other.__class__ is float and dtype is not int64)) and elementwise:
             other = number(other, dtype)
+        elif operator and other.__class__ not in KNOWN and foreign(other):
+            return NotImplemented
         else:
             return general(other, self) if reflected else general(self, other)
         x, y = (other, self) if reflected else (self, other)
@@ -119,7 +126,7 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
         dim: Any = None,
         keepdim: bool = False,
         dtype: Any = None,
-        out: None = None,
+        out: AnyTensor | None = None,
     ) -> Any:
         if dim is not None or keepdim:
             axis, keepdims = chosen(name, axis, dim), kept(name, keepdims, keepdim)
@@ -148,19 +155,28 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
 
 def scaled(name: str) -> Callable[..., Any]:
     """`add` or `sub`, of `alpha` times the other operand if that is given."""
-    fast, general = getattr(Tensor, BINARY[name]), written(name)
+    fast, general = getattr(Tensor, name), written(name)
 
-    def method(self: Tensor, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
-        return fast(self, other) if alpha == 1 and out is None else general(self, other, alpha=alpha, out=out)
+    def method(self: Tensor, other: Any, *former: Any, alpha: Any = 1, out: AnyTensor | None = None) -> Any:
+        if alpha == 1 and out is None and not former:
+            return fast(self, other)
+        return general(self, other, *former, **({"out": out} if former else {"alpha": alpha, "out": out}))
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
 
 
-def rounded(self: Tensor, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
-    """self / other, or the quotient rounded; see `staticgrad.div`."""
-    fast = rounding_mode is None and out is None
-    return self.__truediv__(other) if fast else written("div")(self, other, rounding_mode=rounding_mode, out=out)
+def rounded() -> Callable[..., Any]:
+    """`div`, rounded if a mode is given."""
+    fast, general = Tensor.div, written("div")
+
+    def method(self: Tensor, other: Any, *, rounding_mode: str | None = None, out: AnyTensor | None = None) -> Any:
+        if rounding_mode is None and out is None:
+            return fast(self, other)
+        return general(self, other, rounding_mode=rounding_mode, out=out)
+
+    method.__name__, method.__doc__ = "div", general.__doc__
+    return method
 
 
 def along(name: str) -> Callable[..., Any]:
@@ -239,15 +255,14 @@ def last_swapped(self: Tensor) -> Any:
 def clone(self: Tensor, *, memory_format: object = None) -> AnyTensor:
     """A copy in memory of its own, row-major; gradients flow through."""
     mode = modes.now
-    if frontends.tracing or (data := self._data).dtype not in FLOATS or data.size >= mode.least:
-        return F.clone(self)
+    if memory_format is not None or frontends.tracing or (data := self._data).dtype not in FLOATS or data.size >= mode.least:
+        return F.clone(self, memory_format=memory_format)
     return result(IDENTITY, (self,), data.copy(), mode if self._tracked else None, NO_ATTRS)
 
 
-def view(self: Tensor, *shape: ShapeLike) -> AnyTensor:
-    """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
-    if frontends.tracing or (shape and shape[0] is None):  # NumPy would accept it
-        return _view(self, *shape)
+def view(self: Tensor, *shape: ShapeLike | DTypeLike, dtype: DTypeLike | None = None) -> AnyTensor:
+    if frontends.tracing or dtype is not None or (shape and shape[0] is None):  # NumPy would accept it
+        return _view(self, *shape, dtype=dtype)
     data = self._data
     extents: Any = shape
     try:
@@ -298,12 +313,12 @@ def around(data: np.ndarray) -> Tensor:
     return out
 
 
+_method: Any
 for _name, _dunder in BINARY.items():
-    _method: Any = binary(_name)
-    setattr(Tensor, _dunder, _method)
-    setattr(Tensor, _name, _method)
+    setattr(Tensor, _dunder, binary(_name, operator=_name != _dunder))
+    setattr(Tensor, _name, binary(_name) if _name != _dunder else getattr(Tensor, _dunder))
 for _name, _dunder in REFLECTED.items():
-    setattr(Tensor, _dunder, binary(_name, reflected=True))
+    setattr(Tensor, _dunder, binary(_name, reflected=True, operator=True))
 for _name in (*UNARY, *UNARY_OPERATORS):
     _method = unary(_name)
     setattr(Tensor, _name, _method)
@@ -312,7 +327,7 @@ for _name, _record in (("sum", ""), ("amax", "max"), ("amin", "min")):
     setattr(Tensor, _name, reduction(_name, _record))
 for _name in ("add", "sub"):
     setattr(Tensor, _name, scaled(_name))
-Tensor.div = rounded  # type: ignore[method-assign, assignment]
+Tensor.div = rounded()  # type: ignore[method-assign]
 for _name in ("softmax", "log_softmax"):
     setattr(Tensor, _name, along(_name))
 frontends.methods = {
@@ -322,6 +337,7 @@ frontends.around = around
 Tensor.T = property(transposed)  # type: ignore[assignment]
 Tensor.clone = clone  # type: ignore[method-assign]
 Tensor.mT = property(last_swapped)  # type: ignore[assignment]
+view.__doc__ = Tensor.view.__doc__
 Tensor.view = view  # type: ignore[method-assign]
 Tensor.transpose = transpose  # type: ignore[method-assign, assignment]
 Tensor.reshape = reshape  # type: ignore[method-assign, assignment]
