@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..base.types import ShapeLike, as_shape, shape_text
-from ..errors import ArgumentError, DTypeError, GradientError
-from ..operators import F, Lifted
+from ..errors import ArgumentError, ArgumentTypeError, DTypeError, GradientError
+from ..operators import F, Lifted, Operators
 from .grad_mode import modes
 from .inplace import check_change, forget, set_record, tracer
 from .pending import settle_all
@@ -182,6 +182,7 @@ def resize_(self: Tensor, *sizes: ShapeLike, memory_format: Any = None) -> Tenso
 
 def resize_as_(self: Tensor, the_template: Any, *, memory_format: Any = None) -> Tensor:
     """`resize_` to the shape of another tensor."""
+    _check_tensor("resize_as_", "the_template", the_template)
     return resize_(self, tuple(the_template.shape))
 
 
@@ -195,13 +196,22 @@ def set_(
         raise GradientError("derivative for set_ is not implemented", "write x = source, or x.data = source under no_grad()")
     if source is None:
         source = np.zeros(0, self.dtype)
-    elif size is not None:
-        steps = as_shape(stride) if stride is not None else _row_major(as_shape(size))
-        source = F.as_strided(source, size, steps, storage_offset)
+    else:
+        _check_tensor("set_", "source", source)
+        if size is not None:
+            steps = as_shape(stride) if stride is not None else _row_major(as_shape(size))
+            source = F.as_strided(source, size, steps, storage_offset)
     if source.dtype != self.dtype:
         raise DTypeError(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
     self.data = source
     return self
+
+
+def _check_tensor(function: str, word: str, x: Any) -> None:
+    if not isinstance(x, Operators):
+        raise ArgumentTypeError(
+            f"{function}(): argument '{word}' must be Tensor, not {type(x).__name__}", "write sg.tensor(...)"
+        )
 
 
 def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:

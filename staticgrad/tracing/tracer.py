@@ -802,7 +802,8 @@ class Tracer:
         if value.shape != target.shape or value.dtype != target.dtype:
             self.refuse(
                 f"x.data = value can't change shape or dtype inside a compiled function: {shape_text(target.shape)} "
-                f"{target.dtype} has to stay, got {shape_text(value.shape)} {value.dtype}"
+                f"{target.dtype} has to stay, got {shape_text(value.shape)} {value.dtype}",
+                "use a new tensor, or do it outside",
             )
         if target.requires_grad and (isinstance(target, Alias) or not self.is_leaf(target.node)):
             self._refuse_unrecorded(target)
