@@ -5,6 +5,7 @@ What such a thread was at is left as it stood: a run begins anew, the arrays tha
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import os
 import sys
@@ -20,17 +21,36 @@ if "free-threading" in sys.version:
 
 _locks: WeakSet[Any] = WeakSet()
 
+Lock: Any = threading.Lock
+RLock: Any = threading.RLock
+if sys.version_info >= (3, 14):
+
+    class RLock(_thread.RLock):
+        """A lock that no exception of a signal handler leaves held. From Python 3.14 on, handlers run between the call that
+        enters a `with` and its body: after a call of C's, as `acquire` is, and not after one of Python's."""
+
+        def __enter__(self) -> bool:
+            count = self._recursion_count()
+            try:
+                return self.acquire()
+            except BaseException:
+                if self._recursion_count() > count:
+                    self.release()
+                raise
+
+    Lock = RLock
+
 
 def lock() -> Any:
-    """A `threading.Lock`."""
-    made = threading.Lock()
+    """A lock. A thread does not ask again for one that it holds."""
+    made = Lock()
     _locks.add(made)
     return made
 
 
 def rlock() -> Any:
-    """A `threading.RLock`. The thread that forks goes on holding its own."""
-    made = threading.RLock()
+    """A lock that its thread may take again. The thread that forks goes on holding its own."""
+    made = RLock()
     _locks.add(made)
     return made
 
@@ -47,7 +67,7 @@ if hasattr(os, "register_at_fork"):
 
 # what a fork waits for ----------------------------------------------------------------------------------------------
 
-unforked = threading.RLock()
+unforked = RLock()
 """Held by work that must not be copied half-done, such as a compilation: LLVM has locks and tables of its own,
 which no child could put in order. A fork waits until it is free."""
 LONGEST = 10.0
@@ -70,7 +90,7 @@ def _after_in_child() -> None:
     if _waited.got:
         unforked.release()
     else:
-        unforked._at_fork_reinit()  # type: ignore[attr-defined]
+        unforked._at_fork_reinit()
 
 
 if hasattr(os, "register_at_fork"):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ..base.locks import rlock
 from ..base.signals import module
 from ..base.types import TensorType
 from ..errors import GraphError, Where
@@ -62,7 +62,7 @@ class Graph:
     def __init__(self, *, intern: bool = False):
         self.nodes: list[Node] = []
         self.intern = intern
-        self.lock = threading.RLock()
+        self.lock = rlock()
         self.outputs: dict[str, Node] = {}
         """Named results, for listings and drawings."""
         self.generator: Any = None

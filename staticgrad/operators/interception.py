@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from typing import Any
 
+from ..base.locks import rlock
 from .dispatch import frontends
 
-_count = threading.RLock()  # a garbage collection may end an interceptor anywhere
+_count = rlock()  # a garbage collection may end an interceptor anywhere
 """Held while `frontends.tracing` is changed."""
 _active: weakref.WeakSet[Any] = weakref.WeakSet()
 """Those that `frontends.tracing` counts. One that a signal handler left here is collected with its trace."""

@@ -10,16 +10,16 @@ import atexit
 import ctypes
 import os
 import signal
-import threading
 
 import numpy as np
 
+from ...base.locks import lock
 from ...base.signals import uninterrupted
 from ...errors import CompileError
 from ..backend.abi import ASLEEP, CALLS, LOCKS, OWNER, PLACES, POOL_BYTES, SHUN, STARTED, STOP, TICKET
 from . import loader
 
-_lock = threading.Lock()
+_lock = lock()
 _block = np.zeros(POOL_BYTES // 8 + 8, np.int64)
 address = _block.ctypes.data + -_block.ctypes.data % 64
 """The address of the pool, at the start of a cache line."""
@@ -88,8 +88,6 @@ def _stop() -> None:
 
 def _child() -> None:
     """After a fork: reset the pool, which has no workers."""
-    global _lock
-    _lock = threading.Lock()
     _workers.clear()
     for place in (TICKET, OWNER, ASLEEP, STARTED):
         _words[place // 8] = 0
