@@ -1,4 +1,4 @@
-"""Locks after a fork: those of other threads are free, those of the thread that forks are its own."""
+"""Locks after a fork: those of other threads are free, those of the thread that forks are its own; and after a Ctrl-C."""
 
 from __future__ import annotations
 
@@ -116,3 +116,34 @@ begun.wait()
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout == "done\n"
+
+
+INTERRUPTED = """
+    import random, signal, threading
+    from staticgrad.base import locks
+
+    def enter(lock):
+        while True:
+            with lock:
+                pass
+
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    for make in (locks.lock, locks.rlock):
+        for _ in range(100):
+            lock = make()
+            try:
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0003, 0.001))
+                enter(lock)
+            except KeyboardInterrupt:
+                pass
+            other = []
+            thread = threading.Thread(target=lambda: other.append(lock.acquire(timeout=0)))
+            thread.start()
+            thread.join()
+            assert other == [True]
+    print("free")
+"""
+
+
+def test_an_interrupt_leaves_no_lock_held():
+    assert ended(start(INTERRUPTED)) == ("free\n", "")
