@@ -101,15 +101,19 @@ def test_examples_give_the_same_numbers(tmp_path: Path, name: str):
 
 
 def main(wanted: list[str]) -> int:
-    """Compare all examples, or those whose names have one of these parts. Returns how many differ."""
+    """Compare all examples, or those whose names have one of these parts. Returns how many differ or fail."""
     differing = 0
     for script in examples():
         line = " ".join(script)
         if wanted and not any(part in line for part in wanted):
             continue
         with tempfile.TemporaryDirectory() as cache:
-            found = in_turn(Path(cache), *script)
-        bits = [*found.values()]
+            try:
+                bits = [*in_turn(Path(cache), *script).values()]
+            except AssertionError as error:
+                differing += 1
+                print(f"FAILS {line}\n{error}", flush=True)
+                continue
         same = all(each == bits[0] for each in bits)
         differing += not same
         print("same" if same else f"DIFFER {[[*each.values()][0][:8] for each in bits]}", line, flush=True)

@@ -124,9 +124,17 @@ def _walk(extents: Pair, counts: Pair, kernel: Pair, stride: Pair, padding: Pair
     return taps, all(tap.windows[2:] == (slice(0, counts[0]), slice(0, counts[1])) for tap in taps)
 
 
-def _largest(x: np.ndarray, counts: Pair, places: bool, *windows: Pair) -> tuple[np.ndarray, np.ndarray]:
-    """The largest element of each window, the first one of equals, or a NaN; and, if `places` is set, which of the taps it is,
-    counted from 1, or 0 for a window in which no element lies."""
+def _largest(x: np.ndarray, taps: Sequence[_Tap]) -> np.ndarray:
+    """The largest element of each window, or a NaN, where all of them lie inside."""
+    value = x[taps[0].elements].copy()
+    for tap in taps[1:]:
+        np.maximum(x[tap.elements], value, out=value)
+    return value
+
+
+def _best(x: np.ndarray, counts: Pair, *windows: Pair) -> np.ndarray:
+    """Which of the taps the largest element of each window is, the first one of equals, or a NaN: counted from 1, or 0 for a
+    window in which no element lies."""
     taps, whole = _walk(x.shape[2:], counts, *windows)
     value = np.empty((*x.shape[:2], *counts), x.dtype)
     best = np.full(value.shape, whole, np.min_scalar_type(len(taps)))
@@ -142,15 +150,14 @@ def _largest(x: np.ndarray, counts: Pair, places: bool, *windows: Pair) -> tuple
         if not whole:
             wins |= former == 0
         known[...] = np.where(wins, here, known)
-        if places:
-            np.maximum(former, np.multiply(wins, number + 1, dtype=best.dtype), out=former)
-    return value, best
+        np.maximum(former, np.multiply(wins, number + 1, dtype=best.dtype), out=former)
+    return best
 
 
 def _winners(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil: bool) -> np.ndarray:
     """The place in its plane of each window's largest element: (n, c, h' * w')."""
     width, counts = x.shape[3], _most_infer(TensorType(x.shape, x.dtype), kernel, stride, padding, dilation, ceil).shape[2:]
-    best = _largest(x, counts, True, kernel, stride, padding, dilation)[1]
+    best = _best(x, counts, kernel, stride, padding, dilation)
     taps, whole = _walk(x.shape[2:], counts, kernel, stride, padding, dilation)
     rows, columns = (np.arange(n) * s - p for n, s, p in zip(counts, stride, padding, strict=True))
     place: np.ndarray = np.array([0, *[tap.offset for tap in taps]])[best] + (rows[:, None] * width + columns)
@@ -161,8 +168,9 @@ def _winners(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, dilation:
 
 def _most_eval(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil: bool) -> np.ndarray:
     counts = _most_infer(TensorType(x.shape, x.dtype), kernel, stride, padding, dilation, ceil).shape[2:]
-    if _walk(x.shape[2:], counts, kernel, stride, padding, dilation)[1]:
-        return _largest(x, counts, False, kernel, stride, padding, dilation)[0]
+    taps, whole = _walk(x.shape[2:], counts, kernel, stride, padding, dilation)
+    if whole:
+        return _largest(x, taps)
     return _most_take_eval(x, x, kernel=kernel, stride=stride, padding=padding, dilation=dilation, ceil=ceil)
 
 
@@ -176,16 +184,36 @@ def _most_put_eval(
     g: np.ndarray, x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil: bool
 ) -> np.ndarray:  # fmt: skip
     if all((k - 1) * d < s for k, s, d in zip(kernel, stride, dilation, strict=True)):  # no element is in two windows
-        out = np.zeros(x.shape, g.dtype)
-        best = _largest(x, g.shape[2:], True, kernel, stride, padding, dilation)[1]
+        taps, whole = _walk(x.shape[2:], g.shape[2:], kernel, stride, padding, dilation)
         g = g + np.zeros((), g.dtype)  # -0.0 becomes 0.0, as where it is added up
-        for number, tap in enumerate(_walk(x.shape[2:], g.shape[2:], kernel, stride, padding, dilation)[0], 1):
+        if whole:
+            return _put_apart(g, x, taps)
+        out = np.zeros(x.shape, g.dtype)
+        best = _best(x, g.shape[2:], kernel, stride, padding, dilation)
+        for number, tap in enumerate(taps, 1):
             np.copyto(out[tap.elements], g[tap.windows], where=best[tap.windows] == number)
         return out
     n, c, h, w = x.shape
     place = _winners(x, kernel, stride, padding, dilation, ceil) + (np.arange(n * c) * (h * w)).reshape(n, c, 1)
     out = np.bincount(place.reshape(-1), g.reshape(-1), n * c * h * w) if place.size else np.zeros(x.size)
     return out.astype(g.dtype).reshape(x.shape)
+
+
+def _put_apart(g: np.ndarray, x: np.ndarray, taps: Sequence[_Tap]) -> np.ndarray:
+    """`most_put` for windows that share no element and lie inside. What is no largest element gets bits of 0: a product of
+    integers, which is faster than a choice, and right for infinities and NaNs."""
+    value, bits = _largest(x, taps), np.dtype(f"i{g.itemsize}")
+    nan, left = bool(np.isnan(value).any()), np.ones(value.shape, bool)
+    out, given = np.zeros(x.shape, bits), g.view(bits)
+    for tap in taps:
+        here = x[tap.elements]
+        wins = here == value
+        if nan:
+            wins |= np.isnan(here) & np.isnan(value)
+        wins &= left  # the first one of equals
+        left ^= wins
+        np.multiply(given, wins, out=out[tap.elements])
+    return out.view(g.dtype)
 
 
 def _most_plan(kernel: str, of: int) -> Any:
