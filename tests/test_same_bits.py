@@ -77,7 +77,7 @@ OPTIONS = {
     "torch/pinn": "--steps 5",
 }  # fmt: skip
 """What makes examples shorter. They still take steps enough for the kernels to take over from NumPy."""
-SHORT = ("autograd_notes", "torch/reinforce")
+SHORT = ("autograd_notes", "newton_while")
 """Those that the suite runs; `python -m tests.test_same_bits` runs all."""
 
 

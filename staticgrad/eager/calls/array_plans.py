@@ -2,8 +2,8 @@
 
 What eager mode makes a plan of - functions of several ops, backward passes, steps of optimizers - is a graph. Where kernels are
 off, its plan is such a text: the `eval` of each op, one after another, in the order and with the bits that single operations
-have. There is no tensor, record or check of an operand in between, and a value that nobody reads any more gives its memory to
-the next one.
+have. Only what a loop can compute once for all its iterations is moved out of it (`compiler/passes/licm.py`). There is no
+tensor, record or check of an operand in between, and a value that nobody reads any more gives its memory to the next one.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ...base.signals import module
 from ...base.types import TensorType, TupleType
 from ...errors import ArgumentError
 from ...ir import REGISTRY, Cell, Deferred, Graph, Native, Node, Reduction, Region, Window
@@ -41,6 +42,10 @@ class ArrayPlan:
     memory: ClassVar[Memory] = Memory()
 
     def __init__(self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node] = ()):
+        if any(isinstance(node.op.emit, Region) for node in graph.nodes):
+            lower = module("staticgrad.compiler.passes.subgraphs").lower_subgraphs
+            graph, moved = lower(graph, [*feeds, *fetches], lambda body, results, types: (body, [*results]))
+            feeds, fetches = [moved[node] for node in feeds], [moved[node] for node in fetches]
         writer = _Writer(graph, fetches, feeds, effects)
         self.feed_types = [node.type for node in feeds]
         self.source, self.names, self.cells, self.views = writer.text(), writer.names, writer.cells, writer.views
