@@ -126,7 +126,7 @@ def _walk(extents: Pair, counts: Pair, kernel: Pair, stride: Pair, padding: Pair
 
 def _largest(x: np.ndarray, taps: Sequence[_Tap]) -> np.ndarray:
     """The largest element of each window, or a NaN, where all of them lie inside."""
-    value = x[taps[0].elements].copy()
+    value: np.ndarray = x[taps[0].elements].copy()
     for tap in taps[1:]:
         np.maximum(x[tap.elements], value, out=value)
     return value
