@@ -12,14 +12,29 @@ T = TypeVar("T", bound=Differentiable)
 
 
 def hooked(mode: Mode[T], hook: Callable[[T], Any], g: T) -> T:
-    """A cotangent after one hook, which may replace it. Raises GradientError for a replacement of another shape."""
-    replaced = hook(g)
+    """A cotangent after one hook, which may replace it. Raises GradientError for a replacement of another shape or dtype, and
+    for one that is no tensor."""
+    return replacement(mode, hook, hook(g), g)
+
+
+def replacement(mode: Mode[T], hook: Callable[..., Any], replaced: Any, g: T) -> T:
+    """What a hook returned in the place of a cotangent, checked."""
     if replaced is None:
         return g
     tensor = mode.tensor(replaced)
-    if tensor is None or tensor.shape != g.shape:
-        raise messages.wrong_hook(g.shape, replaced)
-    return tensor if tensor.dtype == g.dtype else mode.cast(tensor, g.dtype)
+    if tensor is None:
+        raise messages.hook_of_no_tensor(replaced)
+    if tensor.shape != g.shape:
+        raise messages.hook_of_other_size(hook, g.shape, tensor.shape)
+    if tensor.dtype != g.dtype:
+        raise messages.hook_of_other_type(hook, g.dtype, tensor.dtype)
+    return tensor
+
+
+def check_returns_nothing(returned: Any) -> None:
+    """Raise GradientError for what a hook of accumulated gradients returns."""
+    if returned is not None:
+        raise messages.hook_of_no_tensor(returned)
 
 
 def adds_in_place(known_requires_grad: bool, create_graph: bool) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.types import INEXACT, Shape, shape_text
 from ..errors import DTypeError, GradientError, ShapeError, StaticgradError, Where
+from ..operators.conversions import NAMES
 
 
 def freed() -> GradientError:
@@ -117,16 +118,43 @@ def no_inputs(function: str) -> GradientError:
 
 def unused(i: int, shape: Shape) -> GradientError:
     return GradientError(
-        "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True "
-        "if this is the desired behavior.",
-        f"it is input {i}, of shape {shape_text(shape)}",
+        f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is "
+        "the desired behavior.",
+        f"it has shape {shape_text(shape)}",
     )
 
 
 def wrong_node_hook(hook: Any, wanted: int, given: int) -> StaticgradError:
-    name = getattr(hook, "__name__", type(hook).__name__)
-    return GradientError(f"hook '{name}' has returned an incorrect number of values (got {given}, but expected {wanted})")
+    return GradientError(
+        f"hook '{_name_of(hook)}' has returned an incorrect number of values (got {given}, but expected {wanted})"
+    )
 
 
-def wrong_hook(shape: Shape, replaced: Any) -> StaticgradError:
-    return GradientError(f"a hook must return None or a Tensor of the gradient's shape {shape_text(shape)}, got {replaced!r}")
+def hook_of_no_tensor(returned: Any) -> StaticgradError:
+    return HookTypeError(f"expected Variable, but hook returned '{type(returned).__name__}'", "return a tensor, or nothing")
+
+
+def hook_of_other_size(hook: Any, wanted: Shape, given: Shape) -> StaticgradError:
+    return GradientError(
+        f"hook '{_name_of(hook)}' has changed the size of value",
+        f"the gradient has shape {shape_text(wanted)}, the hook returned {shape_text(given)}",
+    )
+
+
+def hook_of_other_type(hook: Any, wanted: np.dtype, given: np.dtype) -> StaticgradError:
+    return GradientError(
+        f"hook '{_name_of(hook)}' has changed the type of value (was {NAMES[wanted]} got {NAMES[given]})",
+        f"return g.to(sg.{wanted})",
+    )
+
+
+def _name_of(hook: Any) -> str:
+    return getattr(hook, "__name__", type(hook).__name__)
+
+
+class HookTypeError(GradientError, TypeError):
+    """A hook returned something that is no tensor.
+
+    broken:  x.register_hook(lambda g: 3)
+    fixed:   x.register_hook(lambda g: g * 3)
+    """

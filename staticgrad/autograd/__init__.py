@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.module_paths import enter_lazily, enter_paths, refusing
 from ..eager import Tensor, enable_grad, grad, is_grad_enabled, no_grad, set_grad_enabled
+from ..eager.backward_engine import queue_callback
 from ..eager.grad_mode import detect_anomaly, inference_mode, set_detect_anomaly
 from ..operators import is_tensor, warn_former
 from . import anomaly_mode, grad_mode
@@ -32,6 +33,12 @@ class _EveryVariable(type):
         return is_tensor(x)
 
 
+class _ExecutionEngine:
+    """PyTorch's name of what runs backward passes."""
+
+    queue_callback = staticmethod(queue_callback)
+
+
 class Variable(metaclass=_EveryVariable):
     """`Variable(data, requires_grad=False, volatile=False)`: a tensor of `data` that shares its memory. Tensors were called so
     before PyTorch 0.4, and each of them is an instance.
@@ -40,6 +47,8 @@ class Variable(metaclass=_EveryVariable):
     `with no_grad():` today. Raises DTypeError for integers that
     are to require grad.
     """
+
+    _execution_engine = _ExecutionEngine
 
 
 class set_multithreading_enabled:

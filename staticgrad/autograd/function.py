@@ -23,7 +23,7 @@ from ..eager.grad_mode import modes, no_grad
 from ..eager.inplace import record_change
 from ..eager.saved import Packed
 from ..eager.tape import FreedTensor, Handle, Record, changed, edge, tick
-from ..eager.tensor import UNRECORDED, Tensor, check_inplace, wrap
+from ..eager.tensor import UNRECORDED, Tensor, check_inplace, note_parent, wrap
 from ..errors import ArgumentError, GradientError, ShapeError, TraceError, user_position
 from ..ir import OpDef
 from ..operators import F, FormerNode, Operators, Symbol, frontends, state, top_level
@@ -42,6 +42,8 @@ class FunctionCtx:
     dirty_tensors: tuple[Any, ...] = ()
     non_differentiable: tuple[Any, ...] = ()
     _saved: Callable[[], tuple[Any, ...]] | None = None
+    _kept: tuple[Any, ...] | None = None
+    """What `save_for_backward` got, once the call is on the tape; None again after a backward pass freed it."""
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for `backward`, as `saved_tensors`. Called in `forward` or `setup_context`, once."""
@@ -72,13 +74,12 @@ class FunctionCtx:
 
 
 class FunctionRecord(Record):
-    """A call of a Function on the tape. results: how many there are; kept: what its ctx saved."""
+    """A call of a Function on the tape. results: how many there are."""
 
-    __slots__ = ("function", "kept", "makers", "parts", "result_types", "view")
+    __slots__ = ("function", "makers", "parts", "result_types", "view")
 
     function: Any
     """The ctx."""
-    kept: tuple[Any, ...] | None
     makers: list[weakref.ref[Record] | None]
     """The records of the results."""
     parts: tuple[int, ...]
@@ -105,12 +106,15 @@ class FunctionRecord(Record):
 
     @property
     def freed(self) -> bool:
-        return self.kept is None
+        return self.function._kept is None
 
     def free(self) -> None:
         """Drop what the ctx saved; a Function that saved nothing can be differentiated again."""
-        if self.kept:
-            self.kept = None
+        if self.function._kept:
+            self.function._kept = None
+
+    def siblings(self) -> list[Record | None]:
+        return [self]
 
     def result(self, number: int) -> Record:
         if self.results == 1:
@@ -121,12 +125,6 @@ class FunctionRecord(Record):
             found = ResultRecord(self, number)
             self.makers[number] = weakref.ref(found)
         return found
-
-    def saved(self) -> tuple[Any, ...]:
-        """See `FunctionCtx.saved_tensors`."""
-        if self.kept is None:
-            raise messages.freed()
-        return tuple(x if x is None else x.value(self) for x in self.kept)
 
 
 class ResultRecord(Record):
@@ -174,15 +172,19 @@ class Kept:
         self.tensor: Any = tensor if result is None else tensor.detach()
         self.form: Packed | None = None
 
-    def value(self, call: FunctionRecord) -> Tensor:
+    def value(self, name: str, call: FunctionRecord | None) -> Tensor:
+        """call: None where it is on no tape any more."""
+        maker = None if self.result is None or call is None else call.result(self.result)
         if self.form is not None:
-            return self.form.tensor(None if self.result is None else call.result(self.result))
+            return self.form.tensor(maker)
         if changed(self.tensor) > self.tick:
             memory = self.tensor._memory if self.tensor._base is None else self.tensor._base._memory
-            raise messages.modified(messages.operand_text(self.tensor, call.name()), call.where, memory.where)
+            raise messages.modified(
+                messages.operand_text(self.tensor, name), None if call is None else call.where, memory.where
+            )
         if self.result is None:
             return cast("Tensor", self.tensor)
-        shown = wrap(self.tensor._data, call.result(self.result))
+        shown = wrap(self.tensor._data, maker)
         shown._memory = self.tensor._memory
         return shown
 
@@ -220,6 +222,15 @@ class BackwardNode(FormerNode):
         """A dict for the user's notes."""
         notes: dict[Any, Any] = self._record.metadata
         return notes
+
+    def apply(self, *cotangents: Any) -> Any:
+        """What the `backward` of the Function returns."""
+        return self._record.function._forward_cls.backward(self._record.function, *cotangents)
+
+    def _sequence_nr(self) -> int:
+        """See `Record._sequence_nr`."""
+        place: int = self._record.clock
+        return place
 
     def register_hook(self, fn: Callable[[Any, Any], Any]) -> Handle:
         """See `Record.register_hook`."""
@@ -274,7 +285,7 @@ class Function:
     def __init__(self, *args: Any, **kwargs: Any):
         warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them "
-            f"on the class itself: {type(self).__name__}.apply(...)",
+            "on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
             DeprecationWarning,
             stacklevel=2,
         )
@@ -374,7 +385,13 @@ def _apply_eager(cls: Any, ctx: FunctionCtx, args: tuple[Any, ...], named: dict[
 def _check_dirty(ctx: FunctionCtx, args: tuple[Any, ...], results: list[Any], recorded: bool) -> None:
     for x in ctx.dirty_tensors:
         if not any(x is arg for arg in args):
-            raise GradientError("mark_dirty only accepts input tensors, but got one that is not an input of forward")
+            warnings.warn(
+                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "
+                "passed to ctx.mark_dirty().",
+                UserWarning,
+                stacklevel=4,
+            )
+            continue
         if not any(x is result for result in results):
             raise GradientError(
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
@@ -386,6 +403,14 @@ def _check_dirty(ctx: FunctionCtx, args: tuple[Any, ...], results: list[Any], re
             )
         if recorded:
             check_inplace(x)
+            if x._base is not None and sum(isinstance(result, Operators) for result in results) > 1:
+                raise GradientError(
+                    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return "
+                    "more than one Tensor. This is not supported by the current autograd engine. You should either make sure "
+                    "the input is not a view (using .clone() for example) or make your Function only return one Tensor "
+                    "(potentially splitting it into two Functions: one doing the inplace that returns a single Tensor and a "
+                    "second one that does the other operations)."
+                )
 
 
 def _unrecorded(x: Any, args: tuple[Any, ...], ctx: FunctionCtx) -> Any:
@@ -400,14 +425,21 @@ def _recorded(
     call.op, call.inputs, call.attrs, call.memory, call.hooks = CALL, operands, {}, None, None
     call.clock = tick()
     call.position = user_position(3)
+    note_parent(call, modes.now)
     call.function = ctx
     call.view = None
     call.parts = tuple(i for i, _ in tensors)
     call.result_types = tuple((x.shape, x.dtype) if isinstance(x, Tensor) else None for x in results)
     call.makers = [None] * len(results)
-    call.out = np.broadcast_to(np.zeros((), results[0].dtype), results[0].shape) if call.results == 1 else np.zeros(())
-    call.kept = ()
+    (kind,) = call.result_types if call.results == 1 else (None,)
+    call.out = np.zeros(()) if kind is None else np.broadcast_to(np.zeros((), kind[1]), kind[0])
+    ctx._kept = ()
     given: list[Any] = list(results)
+    first = {id(x): i for i, x in reversed([*enumerate(results)])}
+    doubles = {  # one tensor returned several times; an argument is a view of itself each time
+        i: first[id(x)] for i, x in enumerate(results) if first[id(x)] != i and not any(x is arg for arg in args)
+    }
+    last = {i: i for i in range(len(results))} | {first: i for i, first in doubles.items()}
     for number, x in enumerate(results):
         if not isinstance(x, Tensor):
             continue
@@ -416,20 +448,26 @@ def _recorded(
         elif any(x is other for other in ctx.dirty_tensors):
             record_change(x, wrap(x._data, call.result(number)), ctx._name)  # type: ignore[attr-defined]
         else:
-            if any(x is arg for arg in args) or x._tracked or x._record is not None:
+            if number in doubles:
+                given[number] = given[doubles[number]]
+                continue
+            if any(x is arg for arg in args):
+                given[number] = shown = wrap(x._data)
+                shown._base, x = (x if x._base is None else x._base), shown
+            elif x._tracked or x._record is not None:
                 given[number] = x = wrap(x._data)
-            elif x._base is not None:
-                x._views = UNRECORDED
-            x._record, x._tracked = call.result(number), True
+            if x._base is not None:  # the rules of views would pass the Function's own gradient by
+                x._views, x._refusal = UNRECORDED, refusal_of_view(ctx._name, number, call.results)  # type: ignore[attr-defined]
+            x._record, x._tracked = call.result(last[number]), True
     numbers = {id(x): i for i, x in enumerate(results) if not any(x is arg for arg in args)}
-    numbers.update({id(x): next(i for i, r in enumerate(results) if r is x) for x in ctx.dirty_tensors})
-    call.kept = tuple(None if x is None else Kept(x, numbers.get(id(x))) for x in ctx.to_save)
+    numbers.update({id(x): first[id(x)] for x in ctx.dirty_tensors})
+    ctx._kept = tuple(None if x is None else Kept(x, numbers.get(id(x))) for x in ctx.to_save)
     ctx.to_save = ()
-    reference = weakref.ref(call)
-    ctx._saved = lambda: _saved_of(reference)
+    reference, kind = weakref.ref(call), weakref.ref(ctx)
+    ctx._saved = lambda: _saved_of(kind(), reference())
     saver = modes.now.saver
     if saver is not None:
-        for kept in call.kept:
+        for kept in ctx._kept:
             if kept is not None:
                 shown = kept.tensor
                 source = (None, None) if kept.result is not None else edge(shown, call.clock)
@@ -438,11 +476,11 @@ def _recorded(
     return given
 
 
-def _saved_of(reference: weakref.ref[FunctionRecord]) -> tuple[Any, ...]:
-    call = reference()
-    if call is None:
+def _saved_of(ctx: Any, call: FunctionRecord | None) -> tuple[Any, ...]:
+    """See `FunctionCtx.saved_tensors`."""
+    if ctx._kept is None:
         raise messages.freed()
-    return call.saved()
+    return tuple(x if x is None else x.value(f"{ctx._name}Backward", call) for x in ctx._kept)
 
 
 def _run_backward(g: Any, call: FunctionRecord, wanted: Sequence[bool], *operands: Any) -> list[Any]:
@@ -463,7 +501,7 @@ def _run_backward(g: Any, call: FunctionRecord, wanted: Sequence[bool], *operand
         for place, value in enumerate(found):
             if value is not None and place not in call.parts:
                 raise GradientError(
-                    f"function {ctx._name}Backward returned a gradient different from None at position {place + 1}, but the "
+                    f"function {ctx._name}Backward returned a gradient different than None at position {place + 1}, but the "
                     "corresponding forward input was not a Variable"
                 )
         return result
@@ -483,7 +521,13 @@ def _materialized(ctx: FunctionCtx, g: Any, kind: tuple[tuple[int, ...], np.dtyp
 def _gradients_of(ctx: Any, cotangents: Sequence[Any], count: int) -> list[Any]:
     """What the user's `backward` returns, as a list of `count`."""
     cls = ctx._forward_cls
-    backward = cls.vjp if cls.vjp is not Function.vjp else cls.backward
+    own = cls.vjp is not Function.vjp
+    if own and cls.backward is not Function.backward:
+        raise GradientError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of "
+            "them."
+        )
+    backward = cls.vjp if own else cls.backward
     returned = backward(ctx, *cotangents)
     found = list(returned) if isinstance(returned, (tuple, list)) else [returned]
     while len(found) > count and found[-1] is None:
@@ -494,7 +538,9 @@ def _gradients_of(ctx: Any, cotangents: Sequence[Any], count: int) -> list[Any]:
         )
     for i, value in enumerate(found):
         if value is not None and not isinstance(value, Operators):
-            raise TypeError(f"expected Variable or None (got {type(value).__name__}) as gradient {i} of {ctx._name}Backward")
+            raise GradientError(
+                f"expected Variable or None (got {type(value).__name__})", f"it is gradient {i} of {ctx._name}Backward"
+            )
     return found
 
 
@@ -519,6 +565,22 @@ def _fitted(ctx: Any, place: int, value: Any, like: Any) -> Any:
         axes = tuple(i for i in range(len(value.shape)) if i < lead or like.shape[i - lead] != value.shape[i])
         value = F.reshape(F.sum(value, axes), like.shape)
     return value if value.dtype == like.dtype else F.astype(value, like.dtype)
+
+
+def refusal_of_view(name: str, number: int, results: int) -> str:
+    """Why a view that a Function returned can't be changed in place."""
+    if results > 1:
+        why = (
+            "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+            "to be modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
+    else:
+        why = (
+            "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+            "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+            "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+        )
+    return f"Output {number} of {name} is a view and {{}}. {why}"
 
 
 # symbols ------------------------------------------------------------------------------------------------------------------
@@ -592,6 +654,18 @@ def _apply_symbols(cls: Any, ctx: FunctionCtx, args: tuple[Any, ...], named: dic
 def _zeros(kind: tuple[Any, np.dtype]) -> Any:
     shape, dtype = kind
     return F.broadcast_to(np.zeros((), dtype), shape)
+
+
+class InplaceFunction(Function):
+    """A Function with an option to change its argument in place, `inplace`, which `forward` gets as any argument."""
+
+    def __init__(self, inplace: bool = False):
+        super().__init__()
+        self.inplace = inplace
+
+
+BackwardCFunction = BackwardNode
+FunctionMeta = type(Function)
 
 
 # decorators -----------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..eager.grad_mode import modes
 from ..eager.saved import replaced
-from ..eager.tape import AccumulateGrad, GradientEdge, Record, accumulator, touch
+from ..eager.tape import AccumulateGrad, GradientEdge, Record, accumulator, changed, touch
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, GradientError
 from ..operators import check_change, listed
@@ -49,10 +49,18 @@ class SavedTensorHooks:
     def keep(self, tensor: Tensor) -> Callable[[], np.ndarray]:
         now = modes.now
         now.saver, saver = None, now.saver
+        given = tensor.detach()
+        before = changed(given)
         try:
-            packed = self.pack(tensor.detach())
+            packed = self.pack(given)
         finally:
             now.saver = saver
+        if changed(given) != before:
+            raise GradientError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
+                "modified by in-place operations as this can lead to unexpected side-effects.",
+                "change a clone() of it",
+            )
         shape = tensor.shape
 
         def value() -> np.ndarray:
@@ -64,7 +72,9 @@ class SavedTensorHooks:
             finally:
                 now.arrays, now.saver = arrays, around
             if not isinstance(found, Tensor):
-                raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got {type(found).__name__}")
+                raise TypeError(
+                    f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(found).__name__}"
+                )
             if found.shape != shape:
                 raise GradientError(f"unpack_hook gave a tensor of shape {found.shape} for one of shape {shape}")
             return found._data

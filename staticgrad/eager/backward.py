@@ -6,20 +6,25 @@ import warnings
 from collections.abc import Iterable
 from typing import Any, Literal, overload
 
+from ..autodiff.accumulation import check_returns_nothing
 from ..autodiff.batching import Vmap
 from ..autodiff.requests import check_used, request
 from ..errors import ArgumentError, GradientError
-from ..operators import F, Lifted, TensorLike, Tensors, frontends, listed, state
+from ..operators import F, Lifted, TensorLike, Tensors, frontends, listed, misuse, state
 from ..operators import Tensor as AnyTensor
 from .backward_engine import BackwardEngine
 from .backward_plans import Found, planned
+from .grad_mode import modes
 from .gradient_sources import EAGER, ByPlan, Source, accumulate, seed_of_loss
 from .held import Held
 from .tape import (
+    ALONE,
     AccumulateGrad,
     FreedTensor,
     GradientEdge,
+    derivatives_at,
 )
+from .tape_paths import edges_of
 from .tensor import Tensor, wrap
 
 
@@ -31,6 +36,8 @@ def backward(
     inputs: Tensors | None = None,
 ) -> None:
     """`Tensor.backward` for one or several roots at once. Raises GradientError; no `grad` is changed when it does."""
+    if create_graph:
+        misuse.warn_of_cycle()
     if frontends.tracing:
         if state.tracer is not None:
             state.tracer.backward(tensors, gradients, retain_graph, create_graph, inputs)
@@ -74,6 +81,7 @@ def _by_engine(
     retained = [(tensor, g) for tensor, g in engine.retained if id(tensor) not in engine.found]
     for tensor, g in (*engine.found.values(), *retained):
         _accumulate(tensor, g, engine)
+    engine.call_back()
     return engine
 
 
@@ -81,8 +89,13 @@ def _accumulate(leaf: Tensor, g: Any, source: Source) -> None:
     if leaf._tracked:
         accumulate(leaf, g, source)
         if leaf._accumulated is not None:
-            for hook in tuple(leaf._accumulated.values()):
-                hook(leaf)
+            mode = modes.now
+            mode.grad, grad = source.recorded, mode.grad
+            try:
+                for hook in tuple(leaf._accumulated.values()):
+                    check_returns_nothing(hook(leaf))
+            finally:
+                mode.grad = grad
 
 
 @overload
@@ -219,6 +232,9 @@ def _grad(outputs: Any, inputs: Any, seeds: Any, retain_graph: bool | None, crea
         return tuple(result)
     engine = BackwardEngine(roots, cotangents, create or lifted, targets, plan is False)
     engine.run(retain, plan or None)
+    for tensor, g in engine.retained:
+        _accumulate(tensor, g, engine)
+    engine.call_back()
     for target in targets:
         found = engine.found.get(id(target))
         g = None if found is None else engine.result(found[1])
@@ -227,4 +243,26 @@ def _grad(outputs: Any, inputs: Any, seeds: Any, retain_graph: bool | None, crea
     return tuple(result)
 
 
+def _derivatives_at(node: Any, cotangents: tuple[Any, ...]) -> Any:
+    """See `Record.__call__`."""
+    records = node.siblings()
+    if len(cotangents) != len(records):
+        raise TypeError(f"expected {len(records)} arguments, got {len(cotangents)} instead")
+    record, named, create = records[0], node.record.named, modes.now.grad
+    if record is not None and len(records) == 1 and (named is None or named.start == ALONE):
+        engine = BackwardEngine([], [], True, None)
+        found = engine.together(record, cotangents[0], edges_of(record))
+        result = [found[i] for i in range(len(record.inputs)) if record.leads_to(i)]
+    else:
+        edges = node.next_functions
+        targets = [_at_edge(GradientEdge(*edge)) for edge in edges if edge[0] is not None]
+        pairs = [(r, g) for r, g in zip(records, cotangents, strict=True) if r is not None and g is not None]
+        roots = [_at_edge(GradientEdge(node, r.place)) for r, _ in pairs]
+        found = _grad(roots, targets, [g for _, g in pairs], True, create, True)
+        rest = iter(found)
+        result = [None if edge[0] is None else next(rest) for edge in edges]
+    return result[0] if len(result) == 1 else tuple(result)
+
+
+derivatives_at.append(_derivatives_at)
 frontends.backward = backward

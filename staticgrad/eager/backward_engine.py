@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextvars
+import threading
+import warnings
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Any
@@ -9,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..autodiff import messages
-from ..errors import AnomalyError
+from ..errors import AnomalyError, GradientError
 from ..operators import frontends, state
 from ..ops.sparse_rows import carry, noted, rows_of
 from .backward_hooks import Hooked
@@ -17,7 +20,7 @@ from .calls.kernels import OFF
 from .calls.op_calls import cotangents as kernel_cotangents
 from .calls.op_calls import least_of
 from .function_nodes import DerivativeNodes
-from .grad_mode import modes
+from .grad_mode import Mode, modes
 from .gradient_sources import Found
 from .held import Held
 from .pending import Value, saved_result
@@ -50,7 +53,11 @@ class BackwardEngine(Hooked):
         """Whether the rules compute on tensors."""
         self.recorded = create
         mode = modes.now
-        self.anomaly = mode.anomaly and mode.check_nan
+        self.anomaly = mode.anomaly
+        self.checked = mode.anomaly and mode.check_nan
+        """Whether a NaN is an error."""
+        self.visited: Record | None = None
+        """While anomalies are detected: the record whose rules are computing."""
         alone = waits or self.anomaly or self.create != create
         self.heavy = OFF.heavy if alone else mode.whole if create else mode.heavy
         """The least size of a cotangent for which kernels are looked for."""
@@ -58,6 +65,10 @@ class BackwardEngine(Hooked):
         self.seeds = seeds
         self.found: dict[int, tuple[Tensor, Any]] = {}
         self.done: list[Record] = []
+        self.called = set()
+        self.callbacks: list[Callable[[], Any]] = []
+        self.depth = 0
+        """In how many other passes this one runs, as of a rule that calls `backward`."""
         self.retained: list[tuple[Tensor, Any]] = []
         self.cotangents: dict[Record, Any] = {}
         self.heap: list[tuple[int, Record]] = []
@@ -80,8 +91,15 @@ class BackwardEngine(Hooked):
 
     def run(self, retain: bool, found: Found | None = None) -> None:
         """Raises GradientError; the tape is as it was when it does. found: the beginning of the pass, by a plan."""
-        done = self.done
         mode = modes.now
+        self.depth = 0 if mode.engine is None else mode.engine.depth + 1
+        if self.depth and not self.depth % DEEPEST:
+            in_another_thread(mode, lambda: self._run(modes.now, retain, found))
+        else:
+            self._run(mode, retain, found)
+
+    def _run(self, mode: Mode, retain: bool, found: Found | None) -> None:
+        done = self.done
         saved = mode.grad, mode.arrays, mode.engine
         mode.grad, mode.arrays, mode.engine = self.recorded, not self.create, self
         try:
@@ -105,6 +123,11 @@ class BackwardEngine(Hooked):
             if found is not None:
                 found.free()
 
+    def call_back(self) -> None:
+        """Call what hooks queued during the pass, now that it has ended."""
+        while self.callbacks:
+            self.callbacks.pop(0)()
+
     def _pass(self) -> None:
         """Visit the records with a cotangent. Those that need nothing but their rules, on arrays, are visited here: a call for
         each record and a list of its edges would cost as much as a rule."""
@@ -120,7 +143,10 @@ class BackwardEngine(Hooked):
             if special or record.hooks or not op.by_rules or (
                 op.eager_least <= g.size >= heavy and not (op.product and 1 in g.shape[-2:])
             ):  # fmt: skip
-                self._visit(record, g)
+                if self.anomaly:
+                    self._visit_watched(record, g)
+                else:
+                    self._visit(record, g)
                 continue
             rules, operands, clock, inputs = op.vjp, None, record.clock, record.inputs
             for position, tensor in enumerate(inputs):
@@ -218,6 +244,17 @@ class BackwardEngine(Hooked):
         total = known + g
         return carry(total, known, g) if noted and isinstance(known, ndarray) and isinstance(g, ndarray) else total
 
+    def _visit_watched(self, record: Record, g: Any) -> None:
+        """As `_visit`, while anomalies are detected: errors come with a warning that names the line of the forward pass."""
+        self.visited = record
+        try:
+            self._visit(record, g)
+        except Exception:
+            warn_of_error(record)
+            raise
+        finally:
+            self.visited = None
+
     def _visit(self, record: Record, g: Any) -> None:
         """Pass a record's cotangent on to its operands."""
         after = None
@@ -258,7 +295,7 @@ class BackwardEngine(Hooked):
                     for t in record.inputs
                 ]
             cotangent = rule(g, record, out, *operands)
-            if self.anomaly:
+            if self.checked:
                 _check_nan(cotangent, record, position)
             if maker is not None:
                 known = cotangents.get(maker)
@@ -319,29 +356,31 @@ class BackwardEngine(Hooked):
         all."""
         if not edges:
             return
-        wanted = [False] * len(record.inputs)
-        for position, _, _ in edges:
-            wanted[position] = True
-        operands = [self._saved(t, record) for t in record.inputs]
-        together: Sequence[Any]
-        if record.op.vjp_all is not None:
-            together = [*record.op.vjp_all(g, record, wanted, *operands)]
-        else:
-            out = self._saved_out(record)
-            rules = [record.op.vjp_for(i) if wants else None for i, wants in enumerate(wanted)]
-            together = [None if rule is None else rule(g, record, out, *operands) for rule in rules]
+        together = self.together(record, g, edges)
         if after:
             together = self._after(record, g, together, after)
         for position, maker, leaf in edges:
             cotangent = together[position]
             if cotangent is None:
                 continue
-            if self.anomaly:
+            if self.checked:
                 _check_nan(cotangent, record, position)
             if maker is not None:
                 self._add_at_record(maker, cotangent)
             else:
                 self._add_at_leaf(leaf, cotangent)
+
+    def together(self, record: Record, g: Any, edges: list[Edge]) -> Sequence[Any]:
+        """The cotangents of all operands of a record; None for those without an edge."""
+        wanted = [False] * len(record.inputs)
+        for position, _, _ in edges:
+            wanted[position] = True
+        operands = [self._saved(t, record) for t in record.inputs]
+        if record.op.vjp_all is not None:
+            return [*record.op.vjp_all(g, record, wanted, *operands)]
+        out = self._saved_out(record)
+        rules = [record.op.vjp_for(i) if wants else None for i, wants in enumerate(wanted)]
+        return [None if rule is None else rule(g, record, out, *operands) for rule in rules]
 
     def _saved(self, tensor: Any, record: Record) -> Any:
         """An operand for a rule: the value itself, or a freed tensor where it was overwritten."""
@@ -372,6 +411,56 @@ class BackwardEngine(Hooked):
         leaves = {id(leaf) for edges in reached.values() for _, _, leaf in edges}
         leaves.update(id(root) for root in self.roots)
         return [id(x) in leaves if x._record is None else x._record in reached for x in tensors]
+
+
+def warn_of_error(record: Record) -> None:
+    """Warn of an error in the backward pass at a record: where its operation was called, and where those were called of whose
+    derivatives it is a part."""
+    text = f"Error detected in {record.name()}. "
+    if record.where is None:
+        text += "No forward pass information available. Enable detect anomaly during forward pass for more information."
+    else:
+        text += f"Traceback of forward call that caused the error:\n  {record.where}"
+    warnings.warn(text, UserWarning, stacklevel=2)
+    while (parent := record.metadata.get("parent_")) is not None:
+        warnings.warn(
+            f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the previous "
+            f"calculation:\n  {parent.where}",
+            UserWarning,
+            stacklevel=2,
+        )
+        record = parent
+
+
+DEEPEST = 40
+"""So many passes inside each other have a stack together."""
+
+
+def in_another_thread(mode: Mode, work: Callable[[], None]) -> None:
+    """Do something in a thread with a new stack, in this thread's mode, and wait for it."""
+    errors: list[BaseException] = []
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        with mode.taken_over():
+            try:
+                context.run(work)
+            except BaseException as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=run, name="staticgrad-backward")
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors.pop()
+
+
+def queue_callback(callback: Callable[[], Any]) -> None:
+    """Call a function once the backward pass that is running has ended. Raises GradientError outside of one."""
+    engine = modes.now.engine
+    if engine is None:
+        raise GradientError("Final callbacks can only be installed during backward pass.", "call it in a hook")
+    engine.callbacks.append(callback)
 
 
 recorded_rules: list[Callable[..., Any]] = []

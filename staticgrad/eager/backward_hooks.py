@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from ..autodiff import messages
-from ..autodiff.accumulation import hooked
+from ..autodiff.accumulation import hooked, replacement
 from ..operators import F
 from .grad_mode import modes
 from .gradient_sources import EAGER
@@ -37,6 +37,10 @@ class Hooked:
     recorded: bool
     retained: list[tuple[Tensor, Any]]
     """Tensors whose gradient `retain_grad` asks for, with it."""
+    called: set[BeforeNode]
+    """The hooks of nodes with several results that were called."""
+    cotangents: dict[Record, Any]
+    _add_at_record: Callable[[Record, Any], None]
     held: Held
     """Tensors that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
 
@@ -51,18 +55,48 @@ class Hooked:
                     retained.append(hook.tensor())
                     continue
                 if isinstance(hook, (BeforeNode, AfterNode)):
-                    before.extend([hook.function] if isinstance(hook, BeforeNode) else [])
+                    before.extend([hook] if isinstance(hook, BeforeNode) else [])
                     continue
                 tensor = self._as_tensor(g)
                 tensor = hooked(EAGER, hook, tensor)
                 self._take(tensor)
                 g = tensor if self.create else tensor._data
             self.retained.extend((tensor, g) for tensor in retained if tensor is not None)
-            for function in before:
+            for hook in before:
+                together = [record] if record is None else record.siblings()
+                if len(together) > 1:
+                    g = self._hooked_together(hook, together, record, g)
+                    continue
                 given = self._as_tensors(self._results(g, record))
-                g = self._replaced(function, function(given), given, g)
+                g = self._replaced(hook.function, hook.function(given), given, g)
         finally:
             modes.now.arrays = around
+        return g
+
+    def _hooked_together(self, hook: BeforeNode, records: list[Record | None], record: Any, g: Any) -> Any:
+        """The cotangent of one of several results after a hook of their node, which sees all of them. It is called at the first
+        of them that the pass visits: operations that read the others are younger than all."""
+        if hook in self.called:
+            return g
+        self.called.add(hook)
+        known = [None if r is None else g if r is record else self.cotangents.get(r) for r in records]
+        before = self._as_tensors(known)
+        given = hook.function(before)
+        if given is None:
+            return g
+        listed = given if isinstance(given, tuple) else (given,)
+        if len(listed) != len(before):
+            raise messages.wrong_node_hook(hook.function, len(before), len(listed))
+        for r, old, new, former in zip(records, before, listed, known, strict=True):
+            if r is None or new is old:
+                continue
+            value = self._checked(hook.function, new, old)
+            if r is record:
+                g = value
+            elif former is not None or value is None:
+                self.cotangents[r] = value
+            else:
+                self._add_at_record(r, value)
         return g
 
     def _take(self, tensor: Any) -> None:
@@ -91,16 +125,16 @@ class Hooked:
         listed = given if isinstance(given, tuple) else (given,)
         if len(listed) != len(before):
             raise messages.wrong_node_hook(hook, len(before), len(listed))
-        found = [self._checked(new, old) for new, old in zip(listed, before, strict=True)]
+        found = [self._checked(hook, new, old) for new, old in zip(listed, before, strict=True)]
         if isinstance(g, Cotangents):
             return Cotangents({i: value for i, value in enumerate(found) if value is not None})
         return found[0]
 
-    def _checked(self, new: Any, old: Any) -> Any:
+    def _checked(self, hook: Any, new: Any, old: Any) -> Any:
         """What a hook put in the place of a cotangent, in the form that the pass computes with."""
         if new is None:
             return None
-        tensor = new if old is None else hooked(EAGER, lambda g: new, old)
+        tensor = new if old is None else replacement(EAGER, hook, new, old)
         self._take(tensor)
         return tensor if self.create else tensor._data
 
@@ -116,7 +150,7 @@ class Hooked:
                     listed = replaced if isinstance(replaced, tuple) else (replaced,)
                     if len(listed) != len(given):
                         raise messages.wrong_node_hook(hook, len(given), len(listed))
-                    cotangents = [self._checked(new, old) for new, old in zip(listed, given, strict=True)]
+                    cotangents = [self._checked(hook, new, old) for new, old in zip(listed, given, strict=True)]
         finally:
             modes.now.arrays = around
         return list(cotangents)

@@ -154,6 +154,10 @@ def _no_memory(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any], error
 def link(out: Tensor, x: Tensor, grad: bool | None = None) -> None:
     """Make `out` a view of `x`: an in-place change of either changes both. grad: of the mode, None for the thread's."""
     out._base = base = x if x._base is None else x._base
+    if x._inference:
+        out._inference = True
+    elif INFERRING and out._inference:
+        out._inference = False
     if not (modes.now.grad if grad is None else grad) or x._views is UNRECORDED:
         out._views = UNRECORDED
     if base._record is None and base._tracked:

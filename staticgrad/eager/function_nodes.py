@@ -52,6 +52,9 @@ class FunctionNode(Record):
     def result(self, number: int) -> Record:
         return self.records.get(number, self.record)
 
+    def siblings(self) -> list[Record | None]:
+        return self.record.siblings()
+
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that made the arguments of the call, and then what else it read."""
@@ -112,13 +115,18 @@ def called(node: NodeName, start: int, args: tuple[Any, ...], named: Mapping[str
                 return
         several = named or (len(args) > 1 and isinstance(args[1], Tensor))
         read = _makers((*args, *named.values())) if several else ()
-        record.named = new_tuple(Named, (name, start, 0, read, order, kept))
+        record.named = new_tuple(Named, (name, start, 0, read, order, kept, ()))
     elif isinstance(out, (tuple, list)):
-        for i, x in enumerate(out):
-            record = x._record if isinstance(x, Tensor) else None
+        records = [x._record if isinstance(x, Tensor) else None for x in out]
+        makers = tuple([
+            None if record is None or record.clock <= start else weakref.ref(record)
+            for x, record in zip(out, records, strict=True)
+            if not isinstance(x, Tensor) or x.dtype.kind in INEXACT
+        ])  # fmt: skip
+        for i, record in enumerate(records):
             if record is not None and record.clock > start:
                 name = node.name if node.name.__class__ is str else node.name(args, named, out)  # type: ignore[operator]
-                record.named = Named(name, start, i)
+                record.named = Named(name, start, i, makers=makers)
 
 
 def _makers(given: tuple[Any, ...]) -> tuple[int, ...]:

@@ -9,7 +9,8 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast, overload
 
 import numpy as np
@@ -160,6 +161,17 @@ class Mode:
                 self._watch()
             return True
         return self._anomaly
+
+    @contextmanager
+    def taken_over(self) -> Iterator[None]:
+        """Let this be the mode of the current thread, while the thread that it belongs to waits. NumPy's error state is the
+        thread's own."""
+        own, quiet = modes.now, self.quiet
+        modes.now, self.quiet = self, own.quiet
+        try:
+            yield
+        finally:
+            modes.now, self.quiet = own, quiet
 
     def note_lines(self) -> None:
         """Note the lines of the next records."""
@@ -328,8 +340,9 @@ class _Switch(_Decorator):
         self.saved: list[bool] = []
 
     def __enter__(self) -> None:
-        self.saved.append(modes.now.grad)
-        modes.now.grad = self.enabled
+        now = modes.now
+        self.saved.append(now.grad)
+        now.grad = self.enabled and not now.inference
 
     def __exit__(self, *error: Any) -> None:
         modes.now.grad = self.saved.pop()
@@ -366,7 +379,7 @@ class inference_mode(_Decorator):
     """As `no_grad`, for code whose results are never trained through: `with sg.inference_mode(): ...`, or as a decorator.
 
     mode=False switches recording on again inside it. `x.is_inference()` tells tensors that were made inside. They can't require
-    grad; apart from that they are ordinary tensors: where PyTorch refuses to save or to change one outside, it works here.
+    grad, nor be changed in place outside. Where PyTorch refuses to save one for a backward pass, it works here.
 
     Examples:
         >>> w = sg.ones(1, requires_grad=True)
@@ -474,6 +487,11 @@ class detect_anomaly:
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            UserWarning,
+            stacklevel=2,
+        )
         self.saved: list[tuple[bool, bool]] = []
 
     def __enter__(self) -> None:

@@ -62,7 +62,7 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     owner = owner_of(x)
     recorded = modes.now.grad and (value._tracked or owner._tracked or x._tracked)
     if recorded and x is not owner and x._views is UNRECORDED:
-        raise unrecorded_view("is being modified inplace")
+        raise unrecorded_view("is being modified inplace", x)
     updates = _records(x, owner, value, name) if recorded else []
     array = value._data
     settle_all()  # what was noted reads the former value
@@ -124,7 +124,9 @@ def unrecorded(x: Any, name: str) -> bool:
 
 
 def check_writeable(x: Tensor, name: str) -> None:
-    """Raise GradientError for a tensor of read-only memory."""
+    """Raise GradientError for a tensor of read-only memory, and for one of `inference_mode` outside of it."""
+    if x._inference and not modes.now.inference:
+        raise misuse.inference_changed()
     if x.__class__ is not Pending and not x._data.flags.writeable:
         raise misuse.read_only(name)
 

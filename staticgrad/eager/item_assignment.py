@@ -13,7 +13,7 @@ from ..operators import F, Index, Lifted, Operators, Symbol, TensorLike, misuse
 from ..ops.indexing import ints_first, with_masks
 from ..ops.placing import written
 from .grad_mode import modes
-from .inplace import check_change, of_a_graph, owner_of, replace, tracer
+from .inplace import check_change, check_writeable, of_a_graph, owner_of, replace, tracer
 from .pending import settle_all
 from .tape import touch
 from .tensor import Tensor
@@ -45,6 +45,7 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     plain = tuple([k._data if isinstance(k, Tensor) else k for k in keys])
     owner = owner_of(self)
     if not modes.now.grad or not (self._tracked or value._tracked or owner._tracked):
+        check_writeable(self, "setitem")
         _write(self._data, plain, value._data)
         touch(self)
         return

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
@@ -97,6 +97,30 @@ class Record(FormerNode):
         derivative, as indices, have no place."""
         return tuple([next_node(*edge(tensor, self.clock)) for i, tensor in enumerate(self.inputs) if self.leads_to(i)])
 
+    def siblings(self) -> list[Record | None]:
+        """The records of the results of `node`; None for a result that is gone or has no gradient."""
+        if self.named is None or not self.named.makers:
+            return [self]
+        return [None if maker is None else maker() for maker in self.named.makers]
+
+    def __call__(self, *cotangents: Any) -> Any:
+        """The gradients for `next_functions` from those of the results of `node`: a tensor, or a tuple of several. Raises
+        TypeError for another number of gradients."""
+        return derivatives_at[0](self.node, cotangents)
+
+    def _sequence_nr(self) -> int:
+        """The place of the operation in the order of all."""
+        return self.clock
+
+    @property
+    def requires_grad(self) -> bool:
+        return True
+
+    @property
+    def _input_metadata(self) -> list[Any]:
+        """The shapes and dtypes of the results of `node`."""
+        return [None if x is None else x.out for x in self.siblings()]
+
     def leads_to(self, position: int) -> bool:
         """Whether a gradient can flow to an operand."""
         return self.op.vjp_for(position) is not None
@@ -124,7 +148,14 @@ class Record(FormerNode):
     def register_prehook(self, fn: Callable[[Any], Any]) -> Handle:
         """Call `fn(grad_outputs)`, a tuple, before the gradients of the operands are computed; a tuple that it returns
         replaces it."""
-        return self.add_hook(BeforeNode(fn))
+        hook = BeforeNode(fn)
+        handle = self.add_hook(hook)
+        for record in self.siblings():
+            if record is not None and handle.id not in (hooks := record.hooks or {}):
+                record.hooks = hooks
+                hooks[handle.id] = hook
+                handle.extra.append(hooks)
+        return handle
 
     def __getattr__(self, name: str) -> Any:
         """`_saved_self`, `_saved_other`, ..., `_saved_result`: the values that its gradient needs, and attributes."""
@@ -188,6 +219,9 @@ def _checked(hook: Any) -> Any:
     return hook
 
 
+derivatives_at: list[Callable[[Any, tuple[Any, ...]], Any]] = []
+"""What a call of a node gives; `backward.py` enters it."""
+
 function_node: list[Callable[[Record], Record]] = []
 """The node that users see for a record; `function_nodes.py` enters it."""
 
@@ -201,7 +235,7 @@ class Named(NamedTuple):
     of its results a record made.
 
     arguments: its floating tensors, by the id of what made them or, of a leaf, their own; 0 for one without a gradient. order,
-    kept: see `NodeName`.
+    kept: see `NodeName`. makers: of several results, their records.
     """
 
     name: str
@@ -210,6 +244,7 @@ class Named(NamedTuple):
     arguments: tuple[int, ...] = ()
     order: tuple[int, ...] = ()
     kept: tuple[str, str] = ("", "")
+    makers: Sequence[weakref.ref[Record] | None] = ()
 
 
 saved_values: list[Callable[[Record], dict[str, Any]]] = []
@@ -249,6 +284,11 @@ class AccumulateGrad(FormerNode):
             return None if replaced is None else replaced[0]
 
         return self.variable.register_hook(before)
+
+    def __call__(self, cotangent: Any) -> tuple[()]:
+        """Add a gradient to `variable.grad`."""
+        frontends.backward(self.variable, cotangent)
+        return ()
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"

@@ -91,6 +91,8 @@ class Tensor(Operators):
     _accumulated: dict[builtins.int, Callable[[Any], Any]] | None = None
     """Hooks of `register_post_accumulate_grad_hook`."""
     _retained: Handle | None = None
+    _refusal: str | None = None
+    """Why a view that a Function returned can't be changed in place."""
     _parameter: builtins.bool = False  # an `nn.Parameter`
     _inference: builtins.bool = False
     """Made inside `inference_mode`."""
@@ -197,8 +199,8 @@ class Tensor(Operators):
 
     def numpy(self, *, force: builtins.bool = False) -> np.ndarray:
         """An array over the memory of the tensor, not a copy. Raises GradientError when the tensor requires grad, unless
-        `force`."""
-        if self._tracked and not force:
+        `force` or under `no_grad`."""
+        if self._tracked and not force and modes.now.grad:
             misuse.check_array(True)
         if frontends.tracing:
             if state.tracer is not None:
@@ -424,6 +426,8 @@ class Tensor(Operators):
         """The number of in-place changes of this tensor's memory."""
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "the number of changes")
+        if self._inference:
+            raise GradientError("Inference tensors do not track version counter.")
         memory = self._memory if self._base is None else self._base._memory
         return 0 if memory is None else memory.count
 
@@ -463,6 +467,8 @@ class Tensor(Operators):
             state.deferral.detached.add(out, self)
         if self._drawn:
             out._drawn = True
+        if self._inference:
+            out._inference = True
         return out
 
     def detach_(self) -> Tensor:
@@ -521,6 +527,11 @@ class Tensor(Operators):
             self._hooks = {}
         Structure.changes += 1
         return Handle(self._hooks, hook)
+
+    @property
+    def _backward_hooks(self) -> dict[builtins.int, Callable[[Any], Any]] | None:
+        """The hooks of `register_hook` by number; None for a tensor without any."""
+        return self._hooks if self._record is None else self._record.hooks  # type: ignore[return-value]
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[AnyTensor], None]) -> Handle:
         """Call `hook(tensor)` after a backward pass has added to this leaf's `grad`. Raises GradientError for a non-leaf, and
@@ -656,8 +667,15 @@ def watch(record: Record, mode: Mode) -> None:
     """Note the line that made a record, as long as lines are noted; hand what it saves to the hooks of the user."""
     if mode.notes_line():
         record.position = user_position(3)
+        note_parent(record, mode)
     if mode.saver is not None:
         mode.saver.save(record)
+
+
+def note_parent(record: Record, mode: Mode) -> None:
+    """While anomalies are detected: note the record whose derivative this one is a part of."""
+    if mode.anomaly and mode.engine is not None and mode.engine.visited is not None:
+        record.metadata["parent_"] = mode.engine.visited
 
 
 def _restore(data: np.ndarray, tracked: bool, name: str, parameter: bool = False) -> Tensor:
@@ -697,15 +715,17 @@ def check_inplace(tensor: Tensor) -> None:
         return
     base = tensor._base
     if tensor._views is UNRECORDED and base is not None and (tensor._tracked or base._tracked):
-        raise unrecorded_view("is being modified inplace")
+        raise unrecorded_view("is being modified inplace", tensor)
     if tensor._tracked and tensor._record is None:
         raise misuse.leaf_changed(view=False)
     if base is not None and base._tracked and base._record is None:
         raise misuse.leaf_changed(view=True)
 
 
-def unrecorded_view(what: str) -> GradientError:
-    """The error for a view that was made under `no_grad`, and a change of its memory that is recorded."""
+def unrecorded_view(what: str, view: Any = None) -> GradientError:
+    """The error for a view that was made under `no_grad`, or by a Function, and a change of its memory that is recorded."""
+    if view is not None and view._refusal is not None:
+        return GradientError(view._refusal.format(what), "change a clone() of it")
     return GradientError(
         f"A view was created in no_grad mode and {what} with grad mode enabled. Given that this use case is ambiguous and "
         "error-prone, it is forbidden.",

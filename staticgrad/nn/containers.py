@@ -61,7 +61,10 @@ class _Chain(Module):
         return self
 
     def extend(self, modules: Iterable[Module]) -> Any:
-        """Add several at the end."""
+        """Add several at the end. Raises ArgumentError."""
+        if not isinstance(modules, Iterable):
+            kind = type(modules).__name__
+            raise ArgumentTypeError(f"{type(self).__name__}.extend should be called with an iterable, but got {kind}")
         for module in modules:
             self.append(module)
         return self

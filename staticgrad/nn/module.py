@@ -202,6 +202,8 @@ class Module:
                 Structure.changes += 1
             object.__setattr__(self, name, value)
             return
+        if wanted == PARAMETER != role and hasattr(type(self), name):
+            raise MemberNameError(f"attribute '{name}' already exists", f"it is one of class {type(self).__name__}")
         if role == PARAMETER != wanted and value is not None:
             self._check_kept(name, PARAMETER, value)
         if wanted is None:  # a registered name stays registered

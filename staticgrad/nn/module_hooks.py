@@ -172,7 +172,7 @@ class GradientHooks:
             found = seen(tuple(padded))
             return tuple(found[place] for place in places)
 
-        passed = Boundary.apply(gradients, zeros, *(values[i] for i in places))
+        passed = BackwardHookFunction.apply(gradients, zeros, *(values[i] for i in places))
         result = list(values)
         for place, x in zip(places, passed, strict=True):
             result[place] = x
@@ -216,7 +216,7 @@ class GradientHooks:
         return grads
 
 
-class Boundary(Function):
+class BackwardHookFunction(Function):
     """Its arguments as they are; their gradients go through a function."""
 
     @staticmethod

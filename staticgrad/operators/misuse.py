@@ -33,11 +33,19 @@ def check_grad(x: Any, value: Any, is_tensor: bool) -> None:
     if value is None:
         return
     if not is_tensor:
-        raise DTypeError(f"grad must be a Tensor or None, got {type(value).__name__}")
-    if value.shape != x.shape or value.dtype != x.dtype:
+        raise DTypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is x:
+        raise GradientError("can't assign Variable as its own grad")
+    if value.shape != x.shape:
         raise ShapeError(
-            f"grad must have the tensor's shape and dtype: {shape_text(x.shape)} {x.dtype}, "
-            f"got {shape_text(value.shape)} {value.dtype}"
+            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(x.shape)}'. Please "
+            "ensure that the gradient and the tensor are the same size"
+        )
+    if value.dtype != x.dtype:
+        raise DTypeError(
+            f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with grad_dtype '{x.dtype}'. The gradient "
+            "must match the tensor's dtype",
+            f"assign g.to(sg.{x.dtype})",
         )
 
 
@@ -63,6 +71,24 @@ def warn_no_gradient() -> None:
         UserWarning,
         stacklevel=3,
     )
+
+
+_warned_of_cycle = False
+
+
+def warn_of_cycle() -> None:
+    """Warn, once in a process, of `backward(create_graph=True)`."""
+    global _warned_of_cycle
+    if not _warned_of_cycle:
+        _warned_of_cycle = True
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient"
+            " which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If "
+            "you have to use this function, make sure to reset the .grad fields of your parameters to None after use to "
+            "break the cycle and avoid the leak.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def check_hooked(tracked: bool) -> None:
@@ -105,6 +131,14 @@ def leaf_changed(view: bool) -> GradientError:
     what = "a view of a leaf Variable that requires grad" if view else "a leaf Variable that requires grad"
     return GradientError(
         f"{what} is being used in an in-place operation.", "wrap the update: with sg.no_grad(): w -= lr * w.grad"
+    )
+
+
+def inference_changed() -> GradientError:
+    return GradientError(
+        "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+        "before doing inplace update.",
+        "take x.clone(), or make the tensor under no_grad",
     )
 
 

@@ -7,7 +7,7 @@ for themselves; `{"at": i}` is object i, so that objects that occur twice are on
 from __future__ import annotations
 
 import base64
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,9 +23,10 @@ from .storages import Place, Storages, part
 
 PLAIN = (type(None), bool, int, float, str)
 SEQUENCES: dict[type, str] = {list: "list", tuple: "tuple", Size: "Size", set: "set", frozenset: "frozenset"}
-MAPPINGS: dict[type, str] = {dict: "dict", OrderedDict: "OrderedDict"}
+MAPPINGS: dict[type, str] = {dict: "dict", OrderedDict: "OrderedDict", Counter: "Counter"}
 BUILDERS: dict[str, Callable[[Any], Any]] = {
     **{name: kind for kind, name in (SEQUENCES | MAPPINGS).items()},
+    "Counter": lambda pairs: Counter(dict(pairs)),
     "complex": lambda pair: complex(*pair),
     "bytes": base64.b64decode,
     "dtype": as_dtype,

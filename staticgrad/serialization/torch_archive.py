@@ -11,7 +11,7 @@ import io
 import pickle
 import sys
 import zipfile
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -101,6 +101,7 @@ def _latin(text: Any, encoding: Any) -> bytes:
 
 ALLOWED: dict[tuple[str, str], Any] = {
     ("collections", "OrderedDict"): OrderedDict,
+    ("collections", "Counter"): Counter,
     ("torch._utils", "_rebuild_tensor_v2"): Rebuild(_tensor),
     ("torch._utils", "_rebuild_tensor"): Rebuild(_tensor),
     ("torch._utils", "_rebuild_parameter"): Rebuild(_parameter),
@@ -210,7 +211,7 @@ class _Reader:
     def value(self, item: Any) -> Any:
         """An object with tensors in place of descriptions; dicts and lists are filled where they are."""
         kind = type(item)
-        if kind not in (TensorRecord, dict, OrderedDict, list, tuple):
+        if kind not in (TensorRecord, dict, OrderedDict, Counter, list, tuple):
             return None if kind is StorageRecord else item
         if id(item) in self._known:
             return self._known[id(item)]
@@ -222,7 +223,7 @@ class _Reader:
         elif kind is list:
             item[:] = [self.value(part) for part in item]
         else:
-            if kind is OrderedDict:  # a pickle can set attributes, and hide methods
+            if kind in (OrderedDict, Counter):  # a pickle can set attributes, and hide methods
                 for name in set(vars(item)) - {"_metadata"}:
                     del vars(item)[name]
             for key in list(item):

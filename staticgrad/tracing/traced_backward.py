@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..autodiff import messages
-from ..autodiff.accumulation import adds_in_place, hooked
+from ..autodiff.accumulation import adds_in_place, check_returns_nothing, hooked
 from ..autodiff.requests import check_used, request
 from ..autodiff.reverse import gradients
 from ..eager.grad_mode import modes
@@ -76,8 +76,13 @@ def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None
         _free(tracer, checked.roots, order, None if checked.targets is None else known)
     for key, g in _sums(wanted, found, create_graph):
         _accumulate(tracer, key, g, create_graph)
-        for hook in _accumulated(tracer, key):
-            hook(key)
+        mode = modes.now
+        mode.grad, grad = create_graph, mode.grad
+        try:
+            for hook in _accumulated(tracer, key):
+                check_returns_nothing(hook(key))
+        finally:
+            mode.grad = grad
 
 
 def grad(

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad import GradientError
+from staticgrad.autograd import Function
 from tests.helpers import raised
 
 pytestmark = pytest.mark.usefixtures("refusing")
@@ -412,3 +414,121 @@ def test_backward_twice_when_compiled():
 
     with raised(sg.GradientError, "Trying to backward through the graph a second time"):
         sg.compile(step)()
+
+
+# results ------------------------------------------------------------------------------------------------------------------
+
+
+def _function(forward, backward=lambda ctx, *grads: grads[0]):
+    return type("Made", (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}).apply
+
+
+def test_one_result_returned_twice():
+    seen = []
+
+    def forward(ctx, x):
+        y = x * 2
+        return y, y
+
+    def backward(ctx, a, b):
+        seen.append((a.item(), b.item()))
+        return a + 10 * b
+
+    x = sg.ones(1, requires_grad=True)
+    a, b = _function(forward, backward)(x)
+    assert a is b
+    (a * 2 + b * 3).sum().backward()
+    assert seen == [(0, 5)]
+    assert x.grad.tolist() == [50]
+
+
+def test_an_argument_returned_twice():
+    x = sg.ones(1, requires_grad=True)
+    a, b = _function(lambda ctx, x: (x, x), lambda ctx, a, b: a * 3 + b * 5)(x)
+    assert a is not b
+    (a + b).sum().backward()
+    assert x.grad.tolist() == [8]
+
+
+@pytest.mark.parametrize(
+    ("forward", "text"),
+    [
+        (lambda ctx, x: x, "created inside a custom Function"),
+        (lambda ctx, x: x.view(-1), "created inside a custom Function"),
+        (lambda ctx, x: (x.view(-1), x * 1), "output of a function that returns multiple views"),
+    ],
+    ids=["argument", "view", "several"],
+)
+def test_views_that_functions_return_are_not_changed(forward, text):
+    made = _function(forward)(sg.ones(2, requires_grad=True) * 1)
+    y = made[0] if isinstance(made, tuple) else made
+    with pytest.raises(RuntimeError, match=f"^Output 0 of Made is a view and is being modified inplace.*{text}"):
+        y.add_(1)
+
+
+def test_results_that_are_no_tensors():
+    x = sg.ones(1, requires_grad=True)
+    assert [y.item() for y in _function(lambda ctx, x: [x * 1, x * 2])(x)] == [1, 2]
+    assert _function(lambda ctx, x: None)(x) is None
+
+
+def test_a_kept_ctx_has_its_tensors():
+    kept = []
+
+    def forward(ctx, x):
+        kept.append(ctx)
+        ctx.save_for_backward(x)
+        return x * 1
+
+    x = sg.ones(1, requires_grad=True)
+    _function(forward)(x)
+    assert kept[0].saved_tensors[0] is x
+    _function(forward)(x).sum().backward()
+    with pytest.raises(GradientError, match="Trying to backward through the graph a second time"):
+        _ = kept[1].saved_tensors
+
+
+def test_dirty_views_of_functions_with_several_results():
+    def forward(ctx, x):
+        ctx.mark_dirty(x.mul_(2))
+        return x, x * 1
+
+    with pytest.raises(GradientError, match="modifies inplace an input that is a view of another Tensor"):
+        _function(forward)((sg.ones(4, requires_grad=True) * 1)[:2])
+
+
+def test_a_dirty_tensor_that_is_no_argument():
+    def forward(ctx, x):
+        y = x * 1
+        ctx.mark_dirty(y)
+        return y
+
+    with pytest.warns(UserWarning, match="received a tensor that was not an input"):
+        assert _function(forward)(sg.ones(1, requires_grad=True)).item() == 1
+
+
+def test_vjp_and_backward():
+    members = {name: staticmethod(lambda ctx, g: g) for name in ("vjp", "backward")}
+    made = type("Both", (Function,), {"forward": staticmethod(lambda ctx, x: x * 1), **members})
+    with pytest.raises(GradientError, match="Implementing both 'backward' and 'vjp' for a custom Function is not allowed"):
+        made.apply(sg.ones(1, requires_grad=True)).backward()
+
+
+def test_an_inplace_function():
+    class Double(sg.autograd.function.InplaceFunction):
+        @staticmethod
+        def forward(ctx, x, inplace=False):
+            if inplace:
+                ctx.mark_dirty(x)
+            return x.mul_(2) if inplace else x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, None
+
+    x = sg.ones(1, requires_grad=True)
+    y = x * 1
+    assert Double.apply(y, True) is y
+    y.sum().backward()
+    assert x.grad.tolist() == [2]
+    assert Double.apply(x).tolist() == [2]

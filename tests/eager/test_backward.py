@@ -302,7 +302,7 @@ def test_grad_of_a_non_leaf():
 def test_unused_inputs():
     x, y = leaf(2.0), leaf(3.0)
     with pytest.raises(
-        sg.GradientError, match=r"^One of the differentiated Tensors appears to not have been used in the graph"
+        sg.GradientError, match=r"^The differentiated Tensor at index 1 appears to not have been used in the graph"
     ):
         sg.grad(x * x, [x, y])
     gx, gy = sg.grad(x * x, [x, y], allow_unused=True)
@@ -478,11 +478,19 @@ def test_hook_on_grad_fn():
     handle.remove()
 
 
-@pytest.mark.parametrize("bad", [1.0, np.ones(2), sg.ones(3)], ids=["number", "array", "shape"])
-def test_hook_with_a_wrong_result(bad):
+@pytest.mark.parametrize(
+    ("bad", "text"),
+    [
+        (1.0, "expected Variable, but hook returned 'float'"),
+        (np.ones(2), "expected Variable, but hook returned 'ndarray'"),
+        (sg.ones(3, dtype=sg.float64), "hook '<lambda>' has changed the size of value"),
+    ],
+    ids=["number", "array", "shape"],
+)
+def test_hook_with_a_wrong_result(bad, text):
     x = leaf(1.0, 2.0)
     x.register_hook(lambda g: bad)
-    with pytest.raises(sg.GradientError, match=r"a hook must return None or a Tensor of the gradient's shape \(2,\)"):
+    with pytest.raises(sg.GradientError, match=text):
         x.sum().backward()
     assert x.grad is None
 
@@ -578,9 +586,9 @@ def test_grad_setter():
     x.grad = sg.ones(2, dtype=sg.float64)
     x.sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
-    with pytest.raises(sg.ShapeError, match=r"^grad must have the tensor's shape and dtype"):
+    with pytest.raises(sg.ShapeError, match=r"^attempting to assign a gradient of size"):
         x.grad = sg.ones(3, dtype=sg.float64)
-    with pytest.raises(sg.DTypeError, match=r"^grad must be a Tensor or None"):
+    with pytest.raises(sg.DTypeError, match=r"^assigned grad expected to be a Tensor or None but got grad of type ndarray"):
         x.grad = np.ones(2)
     x.grad = None
 

@@ -265,7 +265,8 @@ def test_tensors_of_inference_mode_are_told():
             pass
         assert sg.zeros(1).is_inference()
         made[1].requires_grad_()
-    assert all(sg.is_inference(x) and not x.requires_grad for x in made[2:])
+    assert all(sg.is_inference(x) and not x.requires_grad for x in made[2:4])
+    assert not made[4].is_inference()  # a view of a tensor that was made outside
     assert not (made[0] + 1).is_inference()
     assert not w.is_inference()
     with raised(RuntimeError, "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."):

@@ -99,7 +99,6 @@ def test_names_of_the_class_come_first():
             super().__init__()
             self.children = nn.ModuleList([nn.Linear(1, 1)])
             self.act = nn.ReLU()
-            self.scale = nn.Parameter(sg.ones(1))
 
         def scale(self):
             return 7
@@ -108,8 +107,10 @@ def test_names_of_the_class_come_first():
     assert odd.act is None
     assert odd.scale() == 7
     assert len(list(odd.children())) == 2
-    assert names(odd) == ["scale", "children.0.weight", "children.0.bias"]
+    assert names(odd) == ["children.0.weight", "children.0.bias"]
     assert list(odd.state_dict()) == names(odd)
+    with pytest.raises(KeyError, match="attribute 'scale' already exists"):
+        odd.scale = nn.Parameter(sg.ones(1))
     assert odd.get_submodule("children.0").weight.shape == (1, 1)
 
 

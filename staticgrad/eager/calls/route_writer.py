@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -21,6 +22,7 @@ GLOBALS = {
     "modes": modes, "recover": recover, "tick": tick, "Named": Named, "link": link, "watch": watch, "wrap": wrap,
     "INFERRING": INFERRING, "mark_inference": mark_inference, "PublicTensor": PublicTensor, "Record": Record,
     "ndarray": ndarray, "asarray": np.asarray, "ALONE": ALONE, "new": object.__new__, "new_tuple": tuple.__new__,
+    "ref": ref,
 }  # fmt: skip
 
 
@@ -169,6 +171,7 @@ class Writer:
                 "    record.clock = tick()",
                 "    record.memory = record.hooks = record.position = None",
                 f"    record.named = {self.name_of(node)}",
+                *([f"    makers[{self.outs.index(node)}] = ref(record)"] if self.is_sibling(node) else []),
                 "    if mode.watched: watch(record, mode)",
                 "else:",
                 *[f"    {line}" for line in bare],
@@ -196,12 +199,16 @@ class Writer:
         text, order, kept, read = self.named
         i, several = self.outs.index(node), read is None
         given = [f"t{self.numbers[x]}" for x in read or () if x.type.dtype.kind in INEXACT]
-        if not self.starts and not given:  # the same in all calls
-            return self.constant(Named(text, ALONE, i, (), () if several else order, kept))
+        if not self.starts and not given and not several:  # the same in all calls
+            return self.constant(Named(text, ALONE, i, (), order, kept))
         start = "start" if self.starts else "ALONE"
         makers = "".join([f"id({t}._record) if {t}._record is not None else id({t}) if {t}._tracked else 0, " for t in given])
         rest = ", ".join([f"({makers})", self.constant(() if several else order), self.constant(kept)])
-        return f"new_tuple(Named, ({self.constant(text)}, {start}, {i}, {rest}))"
+        return f"new_tuple(Named, ({self.constant(text)}, {start}, {i}, {rest}, {'makers' if several else '()'}))"
+
+    def is_sibling(self, node: Node) -> bool:
+        """Whether a value is one of several results of the call, whose records know each other."""
+        return self.named is not None and self.named[3] is None and node in self.outs
 
     def name(self, named: tuple[Any, Any, Any], read: Sequence[Node] | None) -> None:
         """Make the call one node. named: its name, order, kept; read: the tensors among its arguments, None for a call with
@@ -216,6 +223,8 @@ class Writer:
             self.step(node)
         if self.starts and self.named is not None:
             self.lines.insert(0, "start = tick()")
+        if any(map(self.is_sibling, self.outs)):
+            self.lines.insert(0, f"makers = [None] * {sum(x.type.dtype.kind in INEXACT for x in self.outs)}")
         found = [f"t{self.numbers[n]}" for n in self.outs]
         together = f"({', '.join(found)},)"
         out = found[0] if make is None else together if make is tuple else f"new_tuple({self.constant(make)}, {together})"

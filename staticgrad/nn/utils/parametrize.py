@@ -3,7 +3,6 @@ and differentiated as any other result."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -83,25 +82,43 @@ class ParametrizationList(ModuleList):
                 getattr(self, name).copy_(part)
 
 
-def _property(name: str) -> property:
-    def get(self: Module) -> Any:
+class Computed(property):
+    """An attribute of a module that a rule computes: `rule.get(module)`, and `rule.put(module, value)` where it has that."""
+
+    def __init__(self, rule: Any):
+        super().__init__(rule.get, getattr(rule, "put", None))
+        self.rule = rule
+
+
+class _Parametrized:
+    """The rule of a tensor that is the result of a ParametrizationList."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def get(self, module: Module) -> Any:
         if not _cached:
-            return getattr(self, NAME)[name]()
-        key = (id(self), name)
+            return getattr(module, NAME)[self.name]()
+        key = (id(module), self.name)
         if key not in _cache:
-            _cache[key] = getattr(self, NAME)[name]()
+            _cache[key] = getattr(module, NAME)[self.name]()
         return _cache[key]
 
-    def put(self: Module, value: Any) -> None:
-        getattr(self, NAME)[name].right_inverse(value)
-
-    return property(get, put)
+    def put(self, module: Module, value: Any) -> None:
+        getattr(module, NAME)[self.name].right_inverse(value)
 
 
-def _deepcopied(self: Module, memo: dict[int, Any]) -> Any:
-    made = type(self).__new__(type(self))
-    memo[id(self)] = made
-    made.__setstate__(copy.deepcopy(self.__dict__, memo))
+def _reduced(self: Any, protocol: Any) -> Any:
+    """For copies and pickles: the module without its class, and the rules."""
+    kind = type(self)
+    rules = {name: value.rule for name, value in vars(kind).items() if isinstance(value, Computed)}
+    return _rebuilt, (kind.plain, kind.__name__.removesuffix(kind.plain.__name__), rules), self.__dict__.copy()
+
+
+def _rebuilt(kind: type[Module], prefix: str, rules: dict[str, Any]) -> Module:
+    made = kind.__new__(kind)
+    for name, rule in rules.items():
+        compute(made, name, rule, prefix)
     return made
 
 
@@ -112,23 +129,24 @@ def _setattr(self: Module, name: str, value: Any) -> None:
         Module.__setattr__(self, name, value)
 
 
-def compute(module: Module, name: str, made: property, prefix: str = "") -> None:
-    """Let an attribute of one module be computed, by a class of its own. Its member of that name is gone before."""
+def compute(module: Module, name: str, rule: Any, prefix: str = "") -> None:
+    """Let an attribute of one module be computed, by a class of its own. Its member of that name is gone before. rule: see
+    `Computed`."""
     if "plain" not in vars(type(module)):
         _inject(module, prefix)
-    setattr(type(module), name, made)
+    setattr(type(module), name, Computed(rule))
 
 
 def compute_no_more(module: Module, name: str) -> None:
     """Take back `compute`, and the class with the last computed attribute."""
     delattr(type(module), name)
-    if not any(isinstance(value, property) for value in vars(type(module)).values()):
+    if not any(isinstance(value, Computed) for value in vars(type(module)).values()):
         object.__setattr__(module, "__class__", type(module).plain)  # type: ignore[attr-defined]
 
 
 def _inject(module: Module, prefix: str) -> None:
     kind = type(module)
-    members = {"__deepcopy__": _deepcopied, "__setattr__": _setattr, "__module__": kind.__module__, "plain": kind}
+    members = {"__reduce_ex__": _reduced, "__setattr__": _setattr, "__module__": kind.__module__, "plain": kind}
     object.__setattr__(module, "__class__", type(prefix + kind.__name__, (kind,), members))
 
 
@@ -179,7 +197,7 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
     if not is_parametrized(module):
         setattr(module, NAME, ModuleDict())
     getattr(module, NAME)[tensor_name] = functions
-    compute(module, tensor_name, _property(tensor_name), "Parametrized")
+    compute(module, tensor_name, _Parametrized(tensor_name), "Parametrized")
     return module
 
 

@@ -45,6 +45,17 @@ def _end(module: Module, kind: str, name: str, parts: tuple[str, ...]) -> None:
     module.register_parameter(name, Parameter(weight))
 
 
+class WeightNorm:
+    """The rule of a weight with weight norm."""
+
+    def __init__(self, name: str, dim: int):
+        self.name, self.dim = name, dim
+
+    def get(self, module: Module) -> Any:
+        v = getattr(module, f"{self.name}_v")
+        return v * (getattr(module, f"{self.name}_g") / norm_except(v, self.dim))
+
+
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Let a parameter be g v / ||v|| of two others, {name}_g and {name}_v, with norms over all axes but `dim` (all for None).
 
@@ -55,12 +66,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     with no_grad():
         module.register_parameter(f"{name}_g", Parameter(norm_except(weight, axis)))
         module.register_parameter(f"{name}_v", Parameter(weight.detach()))
-
-    def get(self: Module) -> Any:
-        v = getattr(self, f"{name}_v")
-        return v * (getattr(self, f"{name}_g") / norm_except(v, axis))
-
-    compute(module, name, property(get))
+    compute(module, name, WeightNorm(name, axis))
     return module
 
 
@@ -86,35 +92,43 @@ def spectral_norm(
     module.register_buffer(f"{name}_u", vars(norm)["_u"])
     module.register_buffer(f"{name}_v", vars(norm)["_v"])
 
-    def norm_of(module: Module) -> SpectralNorm:
+    rule = SpectralNormRule(name, n_power_iterations, eps, dim)
+    compute(module, name, rule)
+    module.register_forward_pre_hook(rule)
+    vars(module)[f"_{SPECTRAL}s"][name] = rule
+    return module
+
+
+class SpectralNormRule:
+    """The rule of a weight with spectral norm, and the hook that improves its singular vectors."""
+
+    def __init__(self, name: str, n_power_iterations: int, eps: float, dim: int):
+        self.name, self.n_power_iterations, self.eps, self.dim = name, n_power_iterations, eps, dim
+
+    def _norm(self, module: Module) -> SpectralNorm:
         norm = SpectralNorm.__new__(SpectralNorm)
         Module.__init__(norm)
         norm.__dict__.update(
-            n_power_iterations=n_power_iterations, eps=eps, dim=dim, training=False, inputs_first=True,
-            _u=getattr(module, f"{name}_u"), _v=getattr(module, f"{name}_v"),
+            n_power_iterations=self.n_power_iterations, eps=self.eps, dim=self.dim, training=False, inputs_first=True,
+            _u=getattr(module, f"{self.name}_u"), _v=getattr(module, f"{self.name}_v"),
         )  # fmt: skip
         return norm
 
-    def improve(module: Module, inputs: Any) -> None:
+    def get(self, module: Module) -> Any:
+        return self._norm(module).forward(getattr(module, f"{self.name}_orig"))
+
+    def __call__(self, module: Module, inputs: Any) -> None:
         if module.training:
-            norm = norm_of(module)
+            norm = self._norm(module)
             with no_grad():
-                norm.iterate(norm.matrix(getattr(module, f"{name}_orig").detach()), n_power_iterations)
-
-    def get(self: Module) -> Any:
-        return norm_of(self).forward(getattr(self, f"{name}_orig"))
-
-    compute(module, name, property(get))
-    module.register_forward_pre_hook(improve)
-    vars(module)[f"_{SPECTRAL}s"][name] = improve
-    return module
+                norm.iterate(norm.matrix(getattr(module, f"{self.name}_orig").detach()), self.n_power_iterations)
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     """Make the weight a parameter again. Raises ArgumentError for one without spectral norm."""
-    improve = vars(module).get(f"_{SPECTRAL}s", {}).get(name)
+    rule = vars(module).get(f"_{SPECTRAL}s", {}).get(name)
     _end(module, SPECTRAL, name, ("_u", "_v", "_orig"))
     for key, hook in tuple(module._forward_pre_hooks.items()):
-        if hook is improve:
+        if hook is rule:
             del module._forward_pre_hooks[key]
     return module
