@@ -667,14 +667,15 @@ def watch(record: Record, mode: Mode) -> None:
     """Note the line that made a record, as long as lines are noted; hand what it saves to the hooks of the user."""
     if mode.notes_line():
         record.position = user_position(3)
-        note_parent(record, mode)
+        if mode._anomaly:
+            note_parent(record, mode)
     if mode.saver is not None:
         mode.saver.save(record)
 
 
 def note_parent(record: Record, mode: Mode) -> None:
     """While anomalies are detected: note the record whose derivative this one is a part of."""
-    if mode.anomaly and mode.engine is not None and mode.engine.visited is not None:
+    if mode._anomaly and mode.engine is not None and mode.engine.visited is not None:
         record.metadata["parent_"] = mode.engine.visited
 
 
