@@ -463,8 +463,8 @@ def _recorded(
     numbers.update({id(x): first[id(x)] for x in ctx.dirty_tensors})
     ctx._kept = tuple(None if x is None else Kept(x, numbers.get(id(x))) for x in ctx.to_save)
     ctx.to_save = ()
-    reference, kind = weakref.ref(call), weakref.ref(ctx)
-    ctx._saved = lambda: _saved_of(kind(), reference())
+    reference, of_ctx = weakref.ref(call), weakref.ref(ctx)
+    ctx._saved = lambda: _saved_of(of_ctx(), reference())
     saver = modes.now.saver
     if saver is not None:
         for kept in ctx._kept:

@@ -63,7 +63,7 @@ class Hooked:
                 g = tensor if self.create else tensor._data
             self.retained.extend((tensor, g) for tensor in retained if tensor is not None)
             for hook in before:
-                together = [record] if record is None else record.siblings()
+                together: list[Record | None] = [] if record is None else record.siblings()
                 if len(together) > 1:
                     g = self._hooked_together(hook, together, record, g)
                     continue
