@@ -2230,7 +2230,7 @@ class Tensor:
 
     def numpy(self, *, force: builtins.bool = False) -> np.ndarray:
         """An array over the memory of the tensor, not a copy. Raises GradientError when the tensor requires grad, unless
-        `force`.
+        `force` or under `no_grad`.
         """
 
     @property
