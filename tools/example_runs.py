@@ -67,6 +67,7 @@ def printed(text: str, name: str) -> str:
     graph = sg.Graph().as_default() if builds_a_graph(text) else contextlib.nullcontext()
     with surroundings(), graph, warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "Anomaly Detection has been enabled|Error detected in")  # the mode says that it is on
         for part in parts:
             head, *rest = part.source.rstrip("\n").split("\n")
             lines += [f">>> {head}", *(f"... {line}" for line in rest)]
