@@ -9,12 +9,12 @@ import types
 
 import numpy as np
 import pytest
-from staticgrad.ops.host_calls import watch_op
 
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.operators import apply
+from staticgrad.ops.decisions import watch_op
 
 MODES = {
     "default": {},
