@@ -18,9 +18,8 @@ _importing.__enter__()  # left at the end of this file, or with this module wher
 
 import numpy as np
 
-from . import linalg, random, special, torch_names, version
+from . import torch_names, version
 from .base.devices import check_device, device
-from .base.module_paths import enter_lazily, is_module
 from .base.types import (
     ABSENT_DTYPES,
     as_dtype,
@@ -105,13 +104,16 @@ from .errors import (
     TransformError,
     UninitializedError,
     UnknownExtentError,
+    UnsupportedError,
     VerifyError,
 )
 from .interchange import protocols
+from .namespaces.modules import is_module
+from .namespaces.paths import PATHS
+from .namespaces.random import get_rng_state, initial_seed, seed, set_rng_state
 from .operators.sizes import Size
 from .ops.operands import promoted
 from .ops.random import Generator
-from .random import get_rng_state, initial_seed, seed, set_rng_state
 from .torch_names import *  # noqa: F403 - the public functions of tensors, listed there
 
 protocols.enter()
@@ -139,7 +141,6 @@ dtype = np.dtype
 finfo = np.finfo
 iinfo = np.iinfo
 inf = math.inf
-enter_lazily("staticgrad.onnx", "staticgrad.interchange.onnx")
 
 nan = math.nan
 pi = math.pi
@@ -160,9 +161,12 @@ if TYPE_CHECKING:
         func,
         functional,
         jit,
+        linalg,
         nn,
         optim,
         profiler,
+        random,
+        special,
         testing,
         utils,
     )
@@ -189,6 +193,7 @@ if TYPE_CHECKING:
     from .interchange.graph_json import from_json, to_json
     from .interchange.scipy_optimize import scipy_objective
     from .interchange.torch_export import from_torch
+    from .namespaces.fronts import as_torch
     from .numba_ops import njit_op
     from .serialization import load, save
     from .static import (
@@ -269,27 +274,28 @@ _MODULES = {
     ),
     ".tracing": ("compile", "print"),
     ".func": ("vmap",),
+    ".namespaces.fronts": ("as_torch",),
 }  # fmt: skip
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 """Public name -> the module that defines it, imported when the name is first used."""
 
 _LAZY_MODULES = frozenset(
     {"accelerator", "amp", "autograd", "backends", "compiler", "cuda", "debug", "distributed", "distributions", "fft", "func",
-     "functional", "jit", "nn", "optim", "profiler", "testing", "utils"}
+     "functional", "jit", "linalg", "nn", "optim", "profiler", "random", "special", "testing", "utils"}
 )  # fmt: skip
 
 
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
 
     def __getattr__(name: str) -> Any:
-        if name in _LAZY_MODULES:
+        if name in _LAZY_MODULES or name in PATHS:
             return importlib.import_module(f".{name}", __name__)
         if name in ABSENT_DTYPES:
             return ABSENT_DTYPES[name]
         if name not in _LAZY:
             more = ""
             if not is_module(name):  # an import of a module asks for the name first
-                from .base.missing import advice
+                from .namespaces.advice import advice
 
                 more = advice(name, __all__)
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}{more}")
@@ -446,8 +452,9 @@ __all__ = [
     "MissingFeedError",
     "GradientError", "Graph", "GraphError", "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor",
     "Operation", "OutOfMemoryError", "Session", "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor",
-    "TraceError", "TransformError", "UninitializedError", "UnknownExtentError", "Variable", "VerifyError", "__version__",
-    "arange", "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "assign", "assign_add", "assign_sub",
+    "TraceError", "TransformError", "UninitializedError", "UnknownExtentError", "UnsupportedError",
+    "Variable", "VerifyError", "__version__",
+    "arange", "are_deterministic_algorithms_enabled", "as_tensor", "as_torch", "asarray", "assign", "assign_add", "assign_sub",
     "autograd", "backends", "bool", "bool_", "can_cast", "cdouble", "cfloat", "channels_last", "compare", "compile",
     "complex128", "complex64", "constant", "contiguous_format", "control_dependencies", "cuda", "debug", "detach",
     "detect_anomaly", "device", "distributions", "double", "draw", "dtype", "e", "eager_kernels", "empty", "empty_permuted",

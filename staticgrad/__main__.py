@@ -20,6 +20,10 @@ examples
   staticgrad draw train.py:step -o step.svg                    its graph
   staticgrad profile train.py:step --trace step.json           where the time goes
   staticgrad run step/                                         a step that plan.export("step/") wrote
+  staticgrad torch train.py --epochs 3                         a PyTorch program, as it is
+  staticgrad torch --compile train.py                          its training steps compiled
+  staticgrad torch --compare 20 train.py                       20 steps in PyTorch, eagerly and compiled, side by side
+  staticgrad tf1 train.py                                      a TensorFlow 1 program, as it is
   staticgrad doctor                                            what is slow here, and how to mend it
 
 exit codes
@@ -83,6 +87,17 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--repeat", type=int, default=1, help="number of runs (1)")
     one.add_argument("--output", metavar="FILE.npz", help="write the results of the last run")
     one.add_argument("--save", action="store_true", help="write the variables back to the package")
+    for name, library in (("torch", "PyTorch"), ("tf1", "TensorFlow 1")):
+        one = command(name, f"run a program that was written for {library}, as it is", "foreign")
+        if name == "torch":
+            one.add_argument("--compile", action="store_true", help="compile the lines around each call of backward()")
+            one.add_argument(
+                "--compare", type=int, metavar="N", help="run N steps in PyTorch, eagerly and compiled, from the same draws"
+            )
+            one.add_argument("--html", metavar="PATH", help="write the report of --compare as one HTML file, too")
+        one.add_argument("-m", dest="as_module", action="store_true", help="PROGRAM is the name of a module")
+        one.add_argument("file", metavar="PROGRAM", help="FILE.py")
+        one.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
     cache = command("cache", "the kernel cache, and what eager mode knows: info, clear, warm, eager", "cache")
     parts = cache.add_subparsers(dest="part", metavar="info|clear|warm|eager", required=True)
     command("info", "where it is and what it holds", "cache", parts).add_argument("--json", action="store_true")

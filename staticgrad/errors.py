@@ -304,5 +304,13 @@ class VerifyError(StaticgradError, AssertionError):
     """A graph breaks the rules of the IR: a defect of a pass, never of the user's program."""
 
 
+class UnsupportedError(StaticgradError, NotImplementedError):
+    """A part of PyTorch's or TensorFlow's that this library lacks, used by a program that imports it by their names.
+
+    broken:  from torch.fx import symbolic_trace; symbolic_trace(model)
+    fixed:   sg.graph_of(model(x))
+    """
+
+
 class CompileError(StaticgradError, RuntimeError):
     """A kernel could not be compiled, or a thread of the pool could not be started."""

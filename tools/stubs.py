@@ -24,9 +24,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_overloads
 
+import staticgrad as sg
 from staticgrad import fft
 from staticgrad.eager import PublicTensor
 from staticgrad.ir import REGISTRY, Pointwise
+from staticgrad.namespaces.paths import PATHS
 from staticgrad.operators import SPECIAL, F, Operators, Symbol
 from staticgrad.ops import return_types
 from staticgrad.ops.linear_algebra import LINALG
@@ -326,6 +328,18 @@ def module_stub(
     return "\n".join([HEADER, "", *body]) + "\n"
 
 
+NAMED = f"""\
+{HEADER}
+from .namespaces.{{name}} import *  # noqa: F403
+from .namespaces.{{name}} import __all__ as __all__
+"""
+"""The stub of a module that the table of PyTorch's paths makes of one that is here under the same name."""
+
+
+def _is_named(name: str) -> bool:
+    return PATHS.get(name) == (f"namespaces.{name}",)
+
+
 def linalg_stub() -> str:
     """The stub of `sg.linalg`, which has its error too."""
     text = module_stub(LINALG, {}, matrices=True)
@@ -346,6 +360,7 @@ def files() -> dict[Path, str]:
         PACKAGE / "fft.pyi": module_stub({name: getattr(fft, name) for name in fft.__all__}, {}),
         PACKAGE / "linalg.pyi": linalg_stub(),
         **tf1_stubs.files(),
+        **{PACKAGE / f"{name}.pyi": NAMED.format(name=name) for name in sg._LAZY_MODULES if _is_named(name)},
         NUMERICS: numerics(NUMERICS.read_text(encoding="utf-8")),
     }  # fmt: skip
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
-from ..base.module_paths import enter_lazily, enter_paths, refusing
 from ..eager import Tensor, enable_grad, grad, is_grad_enabled, no_grad, set_grad_enabled
 from ..eager.backward_engine import queue_callback
 from ..eager.grad_mode import detect_anomaly, inference_mode, set_detect_anomaly
+from ..namespaces.modules import enter, refusing
 from ..operators import is_tensor, warn_former
 from . import anomaly_mode, grad_mode
 from .function import Function
@@ -64,9 +63,7 @@ class set_multithreading_enabled:
         pass
 
 
-enter_paths(__name__, {"variable": sys.modules[__name__]})
-enter_lazily(f"{__name__}.gradcheck", f"{__name__}.gradient_checks")
-enter_lazily(f"{__name__}.profiler", "staticgrad.profiler")
+enter("autograd.gradcheck")
 
 __all__ = [
     "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad",

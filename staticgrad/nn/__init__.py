@@ -1,26 +1,9 @@
 """Modules: containers of parameters, and the layers and losses."""
 
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..base.module_paths import enter_paths, share
-from . import (
-    activations,
-    attention,
-    containers,
-    convolution_layers,
-    functional,
-    init,
-    layers,
-    losses,
-    modules,
-    normalization_layers,
-    parallel,
-    pooling_layers,
-    rearranging_layers,
-    recurrent,
-    utils,
-)
+from ..namespaces.modules import refusing
+from . import attention, functional, init, parallel, utils
 from .activations import (
     CELU,
     ELU,
@@ -362,22 +345,9 @@ __all__ = [
     "attention",
     "functional",
     "init",
-    "modules",
     "parallel",
     "utils",
 ]
 
-share(modules, sys.modules[__name__])
-enter_paths(f"{__name__}.modules", {
-    "activation": activations, "batchnorm": normalization_layers, "container": containers, "conv": convolution_layers,
-    "dropout": layers, "flatten": layers, "linear": layers, "loss": losses,
-    "normalization": normalization_layers, "padding": rearranging_layers, "pixelshuffle": rearranging_layers,
-    "pooling": pooling_layers, "rnn": recurrent, "sparse": layers, "upsampling": rearranging_layers,
-})  # fmt: skip
-
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
-
-    def __getattr__(name: str) -> Any:
-        from ..base.missing import NN_REPLACED, advice
-
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice(name, __all__, NN_REPLACED)}")
+    __getattr__ = refusing(__name__, __all__, "NN_REPLACED")

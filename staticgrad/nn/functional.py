@@ -8,6 +8,6 @@ from ..functional import __all__ as __all__
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
 
     def __getattr__(name: str) -> Any:
-        from ..base.missing import FUNCTIONAL_REPLACED, advice
+        from ..namespaces.advice import FUNCTIONAL_REPLACED, advice
 
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice(name, __all__, FUNCTIONAL_REPLACED)}")

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..base.module_paths import refusing
 from ..base.types import shape_text
 from ..eager import Tensor, generator, no_grad
 from ..eager.inplace import replace, tracer
 from ..errors import ArgumentError, ShapeError
 from ..ir import OpDef
+from ..namespaces.modules import refusing
 from ..operators import Tensor as AnyTensor
 from ..ops.random import Place, normal_op, uniform_op
 

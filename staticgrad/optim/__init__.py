@@ -3,8 +3,8 @@ when they are first named."""
 
 from typing import TYPE_CHECKING
 
-from ..base.module_paths import enter_lazily, enter_paths, refusing
-from . import adam, lr_scheduler
+from ..namespaces.modules import refusing
+from . import lr_scheduler
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
 from .groups import ParamGroup
 from .optimizer import Optimizer
@@ -39,16 +39,10 @@ __all__ = [
     "swa_utils",
 ]
 
-enter_paths(__name__, dict.fromkeys(("adamax", "adamw", "nadam", "radam"), adam))
 _LAZY = {
     "ASGD": "adaptive", "Adadelta": "adaptive", "Adafactor": "muon", "Adagrad": "adaptive", "LBFGS": "lbfgs", "Muon": "muon",
     "RMSprop": "adaptive", "Rprop": "adaptive", "SparseAdam": "sparse_adam", "swa_utils": "swa_utils",
 }  # fmt: skip
-for _path, _place in {
-    "adadelta": "adaptive", "adafactor": "muon", "adagrad": "adaptive", "asgd": "adaptive", "rmsprop": "adaptive",
-    "rprop": "adaptive",
-}.items():  # fmt: skip
-    globals()[_path] = enter_lazily(f"{__name__}.{_path}", f"{__name__}.{_place}")
 
 __getattr__ = refusing(__name__, __all__, "OPTIM_REPLACED", {name: f"{__name__}.{place}" for name, place in _LAZY.items()})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from ...base.module_paths import enter_paths
+from ...namespaces.modules import enter_paths
 
 _NN, _TRAIN, _CELL = ("", "nn", "math", "linalg"), ("train", ""), ("nn.rnn_cell", "contrib.rnn", "nn")
 PATHS: dict[str, dict[str, tuple[str, ...]]] = {

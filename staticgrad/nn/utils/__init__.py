@@ -3,7 +3,7 @@ use are imported when they are first named."""
 
 from typing import TYPE_CHECKING
 
-from ...base.module_paths import refusing
+from ...namespaces.modules import refusing
 from . import rnn
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters

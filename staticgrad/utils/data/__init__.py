@@ -1,7 +1,6 @@
 """Data sets, samplers, and loaders of batches, with PyTorch's names and arguments."""
 
-from ...base.module_paths import enter_paths, refusing
-from . import datasets, loader, samplers
+from ...namespaces.modules import refusing
 from .collate import default_collate, default_convert
 from .datasets import (
     ChainDataset,
@@ -49,7 +48,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
-
-enter_paths(__name__, {"dataloader": loader, "dataset": datasets, "distributed": samplers, "sampler": samplers})
 
 __getattr__ = refusing(__name__, __all__, "DATA_REPLACED")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from .base.module_paths import enter_paths
+from .modules import refusing
 
 
 class Backend(ModuleType):
@@ -34,6 +34,6 @@ mps = Backend("mps")
 mkl = Backend("mkl")
 mkldnn = Backend("mkldnn", enabled=False)
 openmp = Backend("openmp")
-enter_paths(__name__, {"cuda": cuda, "cudnn": cudnn, "mkl": mkl, "mkldnn": mkldnn, "mps": mps, "openmp": openmp})
-
 __all__ = ["Backend", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+
+__getattr__ = refusing("staticgrad.backends", __all__)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, TypeVar
 
+from ..base.devices import check_device
 from . import amp as any_amp
-from .base.devices import check_device
-from .base.module_paths import enter_paths, refusing
+from .modules import refusing
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -248,10 +248,8 @@ def max_memory_allocated(device: Any = None) -> int:
     return 0
 
 
-amp: Any = ModuleType(f"{__name__}.amp", "Mixed precision as PyTorch spells it for GPUs.")
-for _made in (autocast, GradScaler, custom_fwd, custom_bwd):
-    setattr(amp, _made.__name__, _made)
-enter_paths(__name__, {"amp": amp, "amp.autocast_mode": amp, "amp.grad_scaler": amp})
+amp = ModuleType("staticgrad.cuda.amp", "Mixed precision as PyTorch spells it for GPUs.")
+vars(amp).update({made.__name__: made for made in (autocast, GradScaler, custom_fwd, custom_bwd)})
 
 __all__ = [
     "BoolTensor", "ByteTensor", "DoubleTensor", "Event", "FloatTensor", "IntTensor", "LongTensor", "Stream", "amp",
@@ -262,4 +260,4 @@ __all__ = [
     "memory_summary", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all",
     "set_device", "set_rng_state_all", "stream", "synchronize",
 ]  # fmt: skip
-__getattr__ = refusing(__name__, __all__)
+__getattr__ = refusing("staticgrad.cuda", __all__)

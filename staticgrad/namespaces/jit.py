@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .base.module_paths import refusing
-from .errors import ArgumentError
+from ..errors import ArgumentError
+from .modules import refusing
 
 Scripted = TypeVar("Scripted")
 
@@ -125,7 +125,7 @@ __all__ = [
 ]  # fmt: skip
 
 __getattr__ = refusing(
-    __name__,
+    "staticgrad.jit",
     __all__,
     dict.fromkeys(("save", "load", "ScriptModule", "ScriptFunction", "CompilationUnit", "RecursiveScriptModule"), COMPILES),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .base.devices import check_device
+from ..base.devices import check_device
 
 
 def is_available() -> bool:

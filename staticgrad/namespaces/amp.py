@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .base.types import as_dtype, get_default_dtype
-from .eager import Tensor, no_grad
-from .errors import ArgumentError, GradientError
-from .operators import F, frontends, is_tensor, state
+from ..base.types import as_dtype, get_default_dtype
+from ..eager import Tensor, no_grad
+from ..errors import ArgumentError, GradientError
+from ..operators import F, frontends, is_tensor, state
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .eager import Tensor, generator, manual_seed
-from .errors import ArgumentError
+from ..eager import Tensor, generator, manual_seed
+from ..errors import ArgumentError
 
 
 def seed() -> int:

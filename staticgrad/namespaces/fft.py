@@ -1,7 +1,4 @@
-"""`sg.fft`: PyTorch's discrete Fourier transforms, which SciPy computes on the host.
-
-They are made in `ops/fourier.py`, beside their records; `fft.pyi` tells type checkers and editors what this module has.
-"""
+"""The functions of `sg.fft` that transform nothing; the transforms are made in `ops/fourier.py`, beside their records."""
 
 from __future__ import annotations
 
@@ -9,14 +6,11 @@ from typing import Unpack
 
 import numpy as np
 
-from .base.module_paths import refusing
-from .base.types import as_dtype, get_default_dtype
-from .eager.creation import tensor
-from .operators import Options, Tensor, factory
-from .ops.fourier import FFT
+from ..base.types import as_dtype, get_default_dtype
+from ..eager.creation import tensor
+from ..operators import Options, Tensor, factory
 
-globals().update(FFT)
-__all__ = sorted([*FFT, "fftfreq", "rfftfreq"])
+__all__ = ["fftfreq", "rfftfreq"]
 
 
 @factory(Options)
@@ -35,6 +29,3 @@ def _frequencies(values: np.ndarray, options: Options) -> Tensor:
     kind = options.get("dtype")
     dtype = get_default_dtype() if kind is None else as_dtype(kind)
     return tensor(values.astype(dtype), requires_grad=options.get("requires_grad", False))
-
-
-__getattr__ = refusing(__name__, __all__)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .base.types import as_dtype, get_default_dtype
-from .eager import Tensor, randint, tensor
-from .errors import ArgumentError
-from .operators import Operators, Symbol, state
+from ..base.types import as_dtype, get_default_dtype
+from ..eager import Tensor, randint, tensor
+from ..errors import ArgumentError
+from ..operators import Operators, Symbol, state
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 

@@ -1,0 +1,272 @@
+"""The training steps of a program, found in its text: the lines around a call of `backward()`.
+
+Such lines become a function, `outputs = step(inputs)`, of the local names that they read; the names that are read later are its
+results. The function stands at the end of the same text and keeps the lines' numbers, so errors and reports name them.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any
+
+STEP, MAKE = "staticgrad_step_", "staticgrad_make_step"
+"""Names that the text of a program gets."""
+VALUES = frozenset({"item", "numpy", "tolist", "print", "float", "int"})
+"""Calls after `backward()` that need values: lines with them stay outside."""
+OUTSIDE = frozenset({"iter", "next", "open", "perf_counter", "print", "time"})
+"""Calls before `backward()` that are no part of a step."""
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.With, ast.If, ast.Assert, ast.Pass)
+"""Statements that a step may have."""
+LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Raise,
+           ast.Try, *SCOPES, ast.Import, ast.ImportFrom, ast.Delete, ast.NamedExpr)  # fmt: skip
+"""What leaves a step, or binds names in another way than its assignments: lines with it stay outside."""
+
+
+class Step:
+    """Lines of a program that make one training step.
+
+    kind: "eager", "compiled", or "torch". loss: the place of the loss among the results. record: notes the calls.
+    """
+
+    def __init__(self, fn: Callable[..., Any], title: str, loss: int | None, kind: str, record: Recorder | None):
+        self.fn, self.title, self.loss, self.kind, self.record = fn, title, loss, kind, record
+        self.calls = 0
+
+    def __call__(self, *args: Any) -> Any:
+        if not self.calls:
+            self._begin()
+        self.calls += 1
+        if self.record is None:
+            return self.fn(*args)
+        return self.record.call(self, args)
+
+    def _begin(self) -> None:
+        if self.kind == "compiled":
+            from ..tracing import compile
+
+            self.fn = compile(self.fn)
+            print(f"staticgrad: compiled {self.title}", file=sys.stderr)
+
+
+class Finished(BaseException):
+    """The program has run as many steps as were asked for."""
+
+
+class Recorder:
+    """The losses and times of the first steps, and the parameters after them."""
+
+    def __init__(self, steps: int):
+        self.steps = steps
+        self.losses: list[float] = []
+        self.seconds: list[float] = []
+        self.title = ""
+        self.parameters: dict[str, Any] = {}
+
+    def call(self, step: Step, args: tuple[Any, ...]) -> Any:
+        """Call the step. Raises Finished after the last."""
+        begin = time.perf_counter()
+        results = step.fn(*args)
+        loss = None if step.loss is None else results[step.loss]
+        value = float("nan") if loss is None else float(loss.detach().sum())  # waits for the step to end
+        self.seconds.append(time.perf_counter() - begin)
+        self.losses.append(value)
+        self.title = self.title or step.title
+        if len(self.losses) >= self.steps:
+            for arg in args:
+                if hasattr(arg, "named_parameters"):
+                    self.parameters |= {name: p.detach().numpy().copy() for name, p in arg.named_parameters()}
+            raise Finished
+        return results
+
+
+class Steps:
+    """Finds steps, and makes the code of a program's files with them. found: titles of those that the files have."""
+
+    def __init__(self, kind: str, record: Recorder | None = None):
+        self.kind, self.record = kind, record
+        self.found: list[str] = []
+
+    def code(self, text: str, path: str) -> CodeType:
+        """The code of a file."""
+        tree = ast.parse(text, path)
+        if "backward" in text:
+            made = _Text(path, tree).functions
+            self.found += [ast.literal_eval(step.args[1]) for _, step in made]
+            body = [statement for function, step in made for statement in (function, _named(function.name, step))]
+            at = next((i for i, s in enumerate(tree.body) if not _leading(s)), len(tree.body))
+            tree.body[at:at] = body
+            ast.fix_missing_locations(tree)
+            setattr(builtins, MAKE, self.make)
+        return compile(tree, path, "exec", dont_inherit=True)
+
+    def make(self, fn: Callable[..., Any], title: str, loss: int | None) -> Step:
+        """The step of a function that a program's text defines."""
+        return Step(fn, title, loss, self.kind, self.record)
+
+
+def _leading(statement: ast.stmt) -> bool:
+    """Whether a statement has to stay at the beginning: the docstring, or an import from the future."""
+    if isinstance(statement, ast.ImportFrom):
+        return statement.module == "__future__"
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _named(name: str, value: ast.expr) -> ast.stmt:
+    """`name = value`."""
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+# what a text says ---------------------------------------------------------------------------------------------------
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a statement, without those of functions and classes in it."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, SCOPES):
+            yield from _own(child)
+
+
+def _calls(node: ast.AST) -> set[str]:
+    """Names of the functions and methods that are called in it."""
+    called = [part.func for part in _own(node) if isinstance(part, ast.Call)]
+    return {f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "") for f in called}
+
+
+def _names(node: ast.AST, context: type) -> list[str]:
+    """Names that are read, or bound, in order; those of comprehensions are their own."""
+    inner = {x.id for part in _own(node) if isinstance(part, ast.comprehension)
+             for x in ast.walk(part.target) if isinstance(x, ast.Name)}  # fmt: skip
+    found = [part.id for part in _own(node) if isinstance(part, ast.Name) and isinstance(part.ctx, context)]
+    if context is ast.Load:
+        found += [p.target.id for p in _own(node) if isinstance(p, ast.AugAssign) and isinstance(p.target, ast.Name)]
+    return [name for name in dict.fromkeys(found) if name not in inner]
+
+
+def _fits(statement: ast.stmt) -> bool:
+    return isinstance(statement, PLAIN) and not any(isinstance(x, LEAVING) for x in ast.walk(statement))
+
+
+def _locals(function: Any) -> set[str]:
+    """The local names of a function."""
+    a = function.args
+    given = {x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if x is not None}
+    outer, own = set(), set()
+    for statement in function.body:
+        for part in _own(statement):
+            own |= {part.id} if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) else set()
+            outer |= {*part.names} if isinstance(part, (ast.Global, ast.Nonlocal)) else set()
+    own |= {statement.name for statement in ast.walk(function) if isinstance(statement, SCOPES) and hasattr(statement, "name")}
+    return given | (own - outer)
+
+
+class _Text:
+    """A file whose steps have become calls. functions: what to put at its beginning, functions and the expressions that make
+    steps of them."""
+
+    def __init__(self, path: str, tree: ast.Module):
+        self.file = os.path.basename(path)
+        self.functions: list[tuple[ast.FunctionDef, ast.Call]] = []
+        self._statements(tree.body, None, set())
+
+    def _statements(self, statements: list[Any], function: Any, known: set[str]) -> None:
+        """function: the innermost around; known: names that change from step to step: local ones, and those that loops bind."""
+        at = next((i for i, s in enumerate(statements) if _fits(s) and "backward" in _calls(s)), None)
+        if at is not None:
+            self._extract(statements, at, function, known)
+            return
+        for statement in statements:
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                self._statements(statement.body, statement, known | _locals(statement))
+                continue
+            inside = known | ({*_names(statement, ast.Store)} if isinstance(statement, (ast.For, ast.While)) else set())
+            for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+                found = getattr(statement, field, None)
+                if isinstance(found, list) and found:
+                    self._statements(found, function, known if isinstance(statement, ast.ClassDef) else inside)
+
+    def _extract(self, statements: list[Any], at: int, function: Any, known: set[str]) -> None:
+        """Replace the step around `statements[at]` by a call."""
+        begin, end = at, at + 1
+        while begin and _fits(statements[begin - 1]) and not _calls(statements[begin - 1]) & OUTSIDE:
+            begin -= 1
+        while end < len(statements) and _fits(statements[end]) and not _calls(statements[end]) & VALUES:
+            end += 1
+        while (odd := _unsure(statements[begin:end])) is not None:
+            if begin + odd < at:
+                begin += odd + 1
+            elif begin + odd > at:
+                end = begin + odd
+            else:
+                return
+        lines = statements[begin:end]
+        bound: set[str] = set()
+        inputs: dict[str, None] = {}
+        for line in lines:
+            inputs |= dict.fromkeys(name for name in _names(line, ast.Load) if name in known and name not in bound)
+            bound |= {*_names(line, ast.Store)}
+        if any(name.startswith("__") and not name.endswith("__") for line in lines for name in _words(line)):
+            return  # names that Python changes inside of classes
+        results = sorted(bound) if function is None else self._read_elsewhere(function, lines, bound)
+        lost = next((name for part in _own(statements[at]) if (name := _differentiated(part))), None)
+        if (lost in bound and lost not in results) or (lost is not None and lost not in bound):
+            results.append(lost)
+        name = f"{STEP}{lines[0].lineno}"
+        first, last = lines[0].lineno, lines[-1].end_lineno
+        title = f"{self.file}:{first}-{last}  {', '.join(inputs)} -> {', '.join(results) or 'nothing'}"
+        end_line = ast.Return(ast.Tuple([ast.Name(x, ast.Load()) for x in results], ast.Load()))
+        arguments = ast.arguments([], [ast.arg(x) for x in inputs], None, [], [], None, [])
+        made = ast.FunctionDef(name, arguments, [*lines, end_line], [], None, None, lineno=first, col_offset=0)
+        if sys.version_info >= (3, 12):
+            made.type_params = []
+        loss = None if lost is None else results.index(lost)
+        step = ast.Call(ast.Name(MAKE, ast.Load()), [ast.Name(name, ast.Load()), ast.Constant(title), ast.Constant(loss)], [])
+        call = ast.Call(ast.Name(name, ast.Load()), [ast.Name(x, ast.Load()) for x in inputs], [])
+        for node in (made, end_line, call):
+            ast.copy_location(node, lines[0])
+        self.functions.append((made, step))
+        stores: list[ast.expr] = [ast.Name(x, ast.Store()) for x in results]
+        replacement = ast.Assign([ast.Tuple(stores, ast.Store())], call) if results else ast.Expr(call)
+        statements[begin:end] = [ast.copy_location(replacement, lines[0])]
+
+    def _read_elsewhere(self, function: Any, lines: list[Any], bound: set[str]) -> list[str]:
+        """The names that lines bind and the rest of a function, or the same lines of the next step, read."""
+        inside = {id(part) for line in lines for part in ast.walk(line)}
+        read = {
+            x.id for x in ast.walk(function) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load) and id(x) not in inside
+        }
+        seen: set[str] = set()
+        for line in lines:
+            read |= {name for name in _names(line, ast.Load) if name not in seen}
+            seen |= {*_names(line, ast.Store)}
+        return sorted(bound & read)
+
+
+def _differentiated(part: ast.AST) -> str | None:
+    """The name of the loss in a call `loss.backward()`."""
+    if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Attribute) or part.func.attr != "backward":
+        return None
+    return part.func.value.id if isinstance(part.func.value, ast.Name) else None
+
+
+def _words(node: ast.AST) -> Iterator[str]:
+    for part in _own(node):
+        if isinstance(part, (ast.Name, ast.Attribute)):
+            yield part.id if isinstance(part, ast.Name) else part.attr
+
+
+def _unsure(lines: list[Any]) -> int | None:
+    """The first line that binds a name on one road alone, which no line before it has bound."""
+    bound: set[str] = set()
+    for i, line in enumerate(lines):
+        if isinstance(line, ast.If) and not {*_names(line, ast.Store)} <= bound:
+            return i
+        bound |= {*_names(line, ast.Store)}
+    return None

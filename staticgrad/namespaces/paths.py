@@ -1,0 +1,181 @@
+"""PyTorch's module paths, and where their names are here.
+
+One table serves `import staticgrad.distributions.normal` and, under the torch front, `import torch.distributions.normal`.
+`docs/torch_coverage.md` says where each of PyTorch's own paths stands; `python -m tools.coverage --names` writes it.
+"""
+
+from __future__ import annotations
+
+Row = tuple[str, ...]
+"""Sources of the names of a path, asked in this order: a module of the package, `module:NAME` for an object in it, or for the
+members of a mapping there. An empty string is the package itself."""
+
+
+def _rows(package: str, table: dict[str, str]) -> dict[str, Row]:
+    """Rows of modules in a package of PyTorch's: names of modules -> their sources. The last source is the package."""
+    return {f"{package}.{name}": (*sources.split(), package) for names, sources in table.items() for name in names.split()}
+
+
+def _same(paths: str) -> dict[str, Row]:
+    """Rows of modules that have the same path here."""
+    return {path: (path,) for path in paths.split()}
+
+
+PATHS: dict[str, Row] = {
+    **_same(
+        "autograd autograd.forward_ad autograd.functional autograd.graph "
+        "compiler distributions "
+        "distributions.constraints distributions.kl distributions.transforms func nn nn.attention "
+        "nn.attention.bias nn.attention.flex_attention nn.functional nn.init nn.parallel nn.parameter nn.utils "
+        "nn.utils.parametrizations nn.utils.parametrize nn.utils.prune nn.utils.rnn optim optim.lr_scheduler optim.swa_utils "
+        "utils utils.benchmark utils.checkpoint utils.data utils.tensorboard"
+    ),
+    **{
+        name: (f"namespaces.{name}",)
+        for name in ("accelerator", "amp", "backends", "cuda", "debug", "jit", "profiler", "random", "testing")
+    },
+    "fft": ("ops.fourier:FFT", "namespaces.fft"),
+    "linalg": ("ops.linear_algebra:LINALG", "errors:LinAlgError"),
+    "special": ("operators:SPECIAL",),
+    **_rows("accelerator", {"memory": "", "_utils": ""}),
+    **_rows("amp", {"autocast_mode grad_scaler": ""}),
+    **_rows("autograd", {
+        "variable": "", "function": "autograd.function", "grad_mode": "autograd.grad_mode", "profiler": "namespaces.profiler",
+        "anomaly_mode": "autograd.anomaly_mode", "gradcheck": "autograd.gradient_checks",
+    }),
+    **{f"backends.{name}": (f"namespaces.backends:{name}",) for name in ("cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp")},
+    **_rows("backends", {"opt_einsum cpu quantized mha nnpack xnnpack cusparselt": ""}),
+    **_rows("cuda", {
+        "amp amp.autocast_mode amp.grad_scaler amp.common": "namespaces.cuda:amp",
+        "random memory streams nvtx comm nccl graphs": "",
+    }),
+    **_rows("distributions", {
+        "bernoulli binomial categorical geometric multinomial negative_binomial one_hot_categorical poisson":
+            "distributions.discrete",
+        "beta chi2 dirichlet fishersnedecor gamma inverse_gamma studentT": "distributions.gamma_family",
+        "cauchy gumbel half_cauchy half_normal laplace normal": "distributions.location_scale",
+        "continuous_bernoulli exponential generalized_pareto kumaraswamy pareto uniform weibull": "distributions.intervals",
+        "independent log_normal logistic_normal mixture_same_family transformed_distribution": "distributions.composed",
+        "lkj_cholesky wishart": "distributions.matrix_valued",
+        "lowrank_multivariate_normal multivariate_normal von_mises": "distributions.multivariate",
+        "relaxed_bernoulli relaxed_categorical": "distributions.relaxed",
+        "distribution exp_family": "distributions.distribution",
+        "constraint_registry": "distributions.constraint_registry",
+        "utils": "distributions.utils",
+    }),
+    **_rows("jit", {"annotations frontend mobile _script _trace": ""}),
+    **_rows("nn", {
+        "modules": "", "common_types": "namespaces.type_names", "grad": "namespaces.private",
+        "_reduction": "namespaces.private",
+    }),
+    **_rows("nn.modules", {
+        "activation": "nn.activations nn.attention_layers", "adaptive": "nn.class_layers",
+        "batchnorm instancenorm normalization": "nn.normalization_layers nn.layers namespaces.private",
+        "container": "nn.containers", "conv fold": "nn.convolution_layers namespaces.private",
+        "distance channelshuffle padding pixelshuffle upsampling": "nn.rearranging_layers",
+        "dropout flatten linear sparse": "nn.layers", "lazy": "nn.lazy", "loss": "nn.losses",
+        "module": "nn.module_hooks nn.module", "pooling": "nn.pooling_layers", "rnn": "nn.recurrent nn.recurrent_cells",
+        "transformer": "nn.transformer nn.attention_layers", "utils": "namespaces.private",
+    }),
+    **_rows("nn.parallel", {
+        "data_parallel distributed parallel_apply replicate scatter_gather comm _functions": "",
+    }),
+    **_rows("nn.utils", {
+        "clip_grad": "nn.utils.clip_grad", "convert_parameters": "nn.utils.convert_parameters",
+        "fusion init memory_format": "nn.utils.fusion", "stateless": "func.modules namespaces.private",
+        "weight_norm spectral_norm": "nn.utils.reparametrize",
+    }),
+    **_rows("optim", {
+        "adadelta adagrad asgd rmsprop rprop": "optim.adaptive", "adam adamax adamw nadam radam": "optim.adam",
+        "_adafactor _muon": "optim.muon", "lbfgs": "optim.lbfgs", "sgd": "optim.sgd", "sparse_adam": "optim.sparse_adam",
+        "optimizer": "optim.optimizer namespaces.private", "_multi_tensor _functional": "",
+    }),
+    **_rows("profiler", {"profiler itt": ""}),
+    **_rows("utils", {
+        "_pytree _cxx_pytree": "namespaces.pytree", "hooks": "namespaces.private", "dlpack": "namespaces.private",
+        "model_zoo": "namespaces.hub", "weak": "namespaces.private", "_contextlib": "namespaces.private",
+        "collect_env": "namespaces.private", "_foreach_utils": "namespaces.private",
+        "_device": "", "_python_dispatch": "namespaces.overrides",
+    }),
+    **_rows("utils.data", {
+        "dataloader": "utils.data.loader utils.data.workers utils.data.collate", "dataset": "utils.data.datasets",
+        "sampler distributed": "utils.data.samplers", "_utils": "namespaces.private",
+        "_utils.collate": "utils.data.collate", "_utils.worker": "utils.data.workers",
+    }),
+    **_rows("utils.tensorboard", {"writer summary": "utils.tensorboard.writer"}),
+    "_C": ("namespaces.private",),
+    "_C._functorch": ("namespaces.private",),
+    "_jit_internal": ("namespaces.private", "jit"),
+    "_tensor": ("",),
+    "_utils": ("namespaces.private",),
+    "_dynamo": ("namespaces.private", "compiler"),
+    "_dynamo.eval_frame": ("namespaces.private", "nn.optimized_module"),
+    "functional": ("", "functional"),
+    "futures": ("namespaces.futures",),
+    "hub": ("namespaces.hub",),
+    "multiprocessing": ("namespaces.multiprocessing",),
+    "onnx": ("interchange.onnx",),
+    "overrides": ("namespaces.overrides",),
+    "quasirandom": ("namespaces.quasirandom",),
+    "return_types": ("ops.return_types",),
+    "serialization": ("serialization",),
+    "signal": (),
+    "signal.windows": ("namespaces.private",),
+    "storage": ("namespaces.private",),
+    "torch_version": ("namespaces.torch_version",),
+    "types": ("namespaces.type_names",),
+    "version": ("namespaces.torch_version:VERSION",),
+    **dict.fromkeys(("cpu", "cpu.amp", "mps", "mtia", "xpu", "xpu.random"), ("namespaces.cuda",)),
+}  # fmt: skip
+
+ABSENT = (
+    "_VF",
+    "_awaits",
+    "_classes",
+    "_compile",
+    "_custom_op",
+    "_custom_ops",
+    "_decomp",
+    "_dispatch",
+    "_export",
+    "_functorch",
+    "_guards",
+    "_higher_order_ops",
+    "_inductor",
+    "_lazy",
+    "_library",
+    "_linalg_utils",
+    "_lobpcg",
+    "_logging",
+    "_lowrank",
+    "_meta_registrations",
+    "_numpy",
+    "_ops",
+    "_prims",
+    "_prims_common",
+    "_refs",
+    "_subclasses",
+    "_vmap_internals",
+    "ao",
+    "classes",
+    "contrib",
+    "export",
+    "fx",
+    "library",
+    "masked",
+    "monitor",
+    "nativert",
+    "nested",
+    "nn.backends",
+    "nn.cpp",
+    "nn.intrinsic",
+    "nn.qat",
+    "nn.quantizable",
+    "nn.quantized",
+    "numa",
+    "ops",
+    "package",
+    "quantization",
+    "sparse",
+)
+"""PyTorch's packages that this library lacks, with all that is below them."""

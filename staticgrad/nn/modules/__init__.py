@@ -1,5 +1,0 @@
-"""PyTorch's module name for `nn.Module`."""
-
-from . import module
-
-__all__ = ["module"]

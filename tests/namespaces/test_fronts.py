@@ -1,0 +1,249 @@
+"""This library under the names `torch` and `tensorflow`: imports, versions, what is put back, and what is missing."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import subprocess
+import sys
+import textwrap
+import types
+from pathlib import Path
+
+import pytest
+
+import staticgrad as sg
+from staticgrad.namespaces.paths import ABSENT, PATHS
+from staticgrad.namespaces.torch_version import TorchVersion
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def test_torch_is_this_library_inside_and_is_put_back_outside():
+    mine = sys.modules["torch"] = types.ModuleType("torch")
+    try:
+        with sg.as_torch() as front:
+            import torch
+            import torch.nn.functional as F
+            from torch.optim import Adam
+
+            assert front is torch
+            assert torch is not mine
+            assert torch.Tensor is sg.Tensor
+            assert F.relu is sg.nn.functional.relu
+            assert Adam is sg.optim.Adam
+            with sg.as_torch() as again:
+                assert again is torch
+            assert sys.modules["torch"] is torch
+        assert sys.modules["torch"] is mine
+        assert not [name for name in sys.modules if name.startswith("torch.")]
+    finally:
+        del sys.modules["torch"]
+
+
+def test_version_is_pytorchs():
+    with sg.as_torch() as torch:
+        assert torch.__version__ == "2.13.0+staticgrad"
+        assert torch.__version__ >= "1.5.0"
+        assert torch.__version__ > "2.5"
+        assert torch.__version__ < (3, 0)
+        assert importlib.metadata.version("torch") == torch.__version__
+        assert importlib.util.find_spec("torch") is not None
+        assert torch.version.cuda is None
+    assert sg.__version__ == sg.version.__version__ != "2.13.0+staticgrad"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "less"),
+    [
+        ("2.13.0", "2.5", False),
+        ("1.9", "1.10", True),
+        ("2.0", "2.0.0", False),
+        ("2.1.0rc1", "2.1.1", True),
+        ("2.1+cpu", "2.2", True),
+    ],
+)
+def test_versions_compare_by_their_numbers(a, b, less):
+    assert (TorchVersion(a) < b) is less
+    assert (TorchVersion(a) >= b) is not less
+
+
+@pytest.mark.parametrize("path", sorted(PATHS))
+def test_every_path_of_the_table_can_be_imported_under_both_names(path):
+    with sg.as_torch():
+        module = importlib.import_module(f"torch.{path}")
+        assert isinstance(module, types.ModuleType)
+        assert dir(module)
+    assert importlib.import_module(f"staticgrad.{path}") is not None
+
+
+@pytest.mark.parametrize("path", ABSENT)
+def test_what_is_missing_is_imported_and_raises_on_use(path):
+    with sg.as_torch():
+        module = importlib.import_module(f"torch.{path}.some.module")
+        kind = module.Something
+
+        class Own(kind):
+            pass
+
+        assert not isinstance(sg.ones(1), kind)
+        for use in (kind, Own, kind.method, lambda: kind[int]()):
+            with pytest.raises(sg.UnsupportedError, match=rf"^torch\.{path}\.some\.module\.Something"):
+                use()
+
+
+def test_what_pytorch_lacks_too_is_no_module_and_no_attribute():
+    with sg.as_torch() as torch:
+        for name in ("torch.nonsense", "torch.nn.nonsense", "torch.optim.adam.more", "torch.tracing", "torch.eager"):
+            with pytest.raises(ModuleNotFoundError, match=name.rpartition(".")[0]):
+                importlib.import_module(name)
+        assert not hasattr(torch, "nonsense")
+        with pytest.raises(AttributeError, match=r"module 'torch\.nn' has no attribute 'Lineaar'; .* 'Linear'"):
+            torch.nn.Lineaar  # noqa: B018
+
+
+def test_what_is_set_on_the_front_stays_there():
+    with sg.as_torch() as torch:
+        torch.nn.Linear = None
+        torch.anything = 3
+    assert sg.nn.Linear is not None
+    assert not hasattr(sg, "anything")
+    with sg.as_torch() as torch:
+        assert torch.nn.Linear is sg.nn.Linear
+
+
+def test_a_function_keeps_its_name_beside_the_module_of_that_name():
+    with sg.as_torch() as torch:
+        from torch.autograd.gradcheck import gradcheck
+        from torch.nn.utils.weight_norm import weight_norm
+
+        assert gradcheck is torch.autograd.gradcheck
+        assert weight_norm is torch.nn.utils.weight_norm
+
+
+def test_a_compiled_step_of_a_program_is_traced_once():
+    with sg.as_torch() as torch:
+        import torch.nn.functional as F
+
+        model = torch.nn.Linear(3, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        @torch.compile
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = F.mse_loss(torch.tanh(model(x)), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        x, y = torch.ones(4, 3), torch.zeros(4, 2)
+        losses = [step(x, y).item() for _ in range(4)]
+    assert losses == sorted(losses, reverse=True)
+    assert len(step.recompiles) <= 1
+
+
+PROGRAM = """
+    import argparse, sys
+    import torch
+    from helper import Net
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int)
+    steps = parser.parse_args().steps
+    torch.manual_seed(0)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    x, y = torch.ones(4, 3), torch.zeros(4, 2)
+    total = 0.0
+    for i in range(steps):
+        if i % 2:
+            continue
+        optimizer.zero_grad()
+        loss = ((net(x) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        print(f"{i} {loss.item():.4f}")
+    print(__name__, sys.argv[1:], f"{total:.4f}")
+"""
+HELPER = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 2)
+
+        def forward(self, x):
+            return torch.tanh(self.layer(x))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM))
+    (tmp_path / "helper.py").write_text(textwrap.dedent(HELPER))
+    return tmp_path
+
+
+def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    import os
+
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run([sys.executable, "-m", "staticgrad", *arguments], capture_output=True, text=True, cwd=cwd, env=env)
+
+
+def test_a_program_is_run_as_it_is_eagerly_and_compiled(folder):
+    eager = command("torch", "program.py", "--steps", "6", cwd=folder)
+    assert eager.returncode == 0, eager.stderr
+    lines = eager.stdout.splitlines()
+    assert len(lines) == 4
+    assert lines[-1].startswith("__main__ ['--steps', '6']")
+    compiled = command("torch", "--compile", "program.py", "--steps", "6", cwd=folder)
+    assert compiled.stdout == eager.stdout
+    assert "staticgrad: compiled program.py:16-19" in compiled.stderr
+    module = command("torch", "-m", "program", "--steps", "6", cwd=folder)
+    assert module.stdout == eager.stdout
+
+
+def test_an_error_of_a_program_is_shown_from_its_own_lines(folder):
+    (folder / "wrong.py").write_text("import torch\n\n\ndef f():\n    return torch.ones(2) @ torch.ones(3)\n\n\nf()\n")
+    for options in ((), ("--compile",)):
+        done = command("torch", *options, "wrong.py", cwd=folder)
+        assert done.returncode == 1
+        lines = done.stderr.splitlines()
+        assert lines[0] == "Traceback (most recent call last):"
+        assert 'wrong.py", line 8, in <module>' in lines[1]
+        assert "ShapeError" in done.stderr
+    assert command("torch", "nothing.py", cwd=folder).returncode == 2
+
+
+def test_the_first_steps_are_compared(folder):
+    done = command("torch", "--compare", "3", "program.py", "--steps", "20", cwd=folder)
+    assert "step  " in done.stdout, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()[-3:]]
+    assert [row[0] for row in rows] == ["1", "2", "3"]
+    for row in rows:
+        assert float(row[1]) == pytest.approx(float(row[2]), rel=1e-5)
+
+
+def test_a_tensorflow_program_is_run_as_it_is(tmp_path):
+    program = """
+        import tensorflow as tf
+        from tensorflow.python.framework import ops
+
+        w = tf.get_variable("w", [2], initializer=tf.ones_initializer())
+        loss = tf.reduce_sum(w * w)
+        train = tf.train.GradientDescentOptimizer(0.25).minimize(loss)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            for _ in range(2):
+                session.run(train)
+            print(session.run(loss), ops.get_default_graph() is tf.get_default_graph(), tf.__version__)
+    """
+    (tmp_path / "program.py").write_text(textwrap.dedent(program))
+    done = command("tf1", "program.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "0.125 True 1.15.5\n"
