@@ -88,7 +88,7 @@ def record(path: str, kind: str, steps: int, program: str, arguments: list[str],
     import staticgrad as sg
 
     from ..namespaces.fronts import TORCH_FRONT
-    from .foreign import run
+    from .running import run
     from .steps import Finished, Recorder, Steps
 
     recorder = Recorder(steps)

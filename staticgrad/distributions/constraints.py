@@ -179,9 +179,9 @@ class Symmetric(Square):
 
 
 def _eigenvalues(value: Any) -> Any:
-    from ..linalg import eigvalsh
+    from .. import linalg
 
-    return eigvalsh(value)
+    return linalg.eigvalsh(value)
 
 
 class PositiveSemidefinite(Symmetric):

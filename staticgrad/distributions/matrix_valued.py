@@ -92,14 +92,14 @@ class Wishart(ExponentialFamily):
         return F.matmul(factor, factor.mT)
 
     def log_prob(self, value: Any) -> Any:
-        from ..linalg import slogdet
+        from .. import linalg
 
         value, nu, p = self._checked(value), self.df, self.event_shape[-1]
         whitened = solved(self.scale_tril, solved(self.scale_tril, value).mT)
         return (
             -nu * (0.5 * p * math.log(2) + log_diagonal(self.scale_tril))
             - F.mvlgamma(nu / 2, p)
-            + 0.5 * (nu - p - 1) * slogdet(value).logabsdet
+            + 0.5 * (nu - p - 1) * linalg.slogdet(value).logabsdet
             - 0.5 * F.sum(F.diagonal(whitened, 0, -2, -1), -1)
         )
 

@@ -20,11 +20,11 @@ def _transposed(x: Any) -> Any:
 
 def solved(factor: Any, right: Any) -> Any:
     """factor^-1 right, for a lower triangular factor; both are broadcast."""
-    from ..linalg import solve_triangular
+    from .. import linalg
 
     lead = np.broadcast_shapes(tuple(factor.shape[:-2]), tuple(right.shape[:-2]))
     factor = F.broadcast_to(factor, (*lead, *factor.shape[-2:]))
-    return solve_triangular(factor, F.broadcast_to(right, (*lead, *right.shape[-2:])), upper=False)
+    return linalg.solve_triangular(factor, F.broadcast_to(right, (*lead, *right.shape[-2:])), upper=False)
 
 
 def whitened(factor: Any, difference: Any) -> Any:
@@ -216,15 +216,15 @@ class VonMises(Distribution):
 
     @property
     def variance(self) -> Any:
-        from ..special import i0e, i1e
+        from .. import special
 
-        return 1 - i1e(self.concentration) / i0e(self.concentration)
+        return 1 - special.i1e(self.concentration) / special.i0e(self.concentration)
 
     def log_prob(self, value: Any) -> Any:
-        from ..special import i0e
+        from .. import special
 
         angle = self._checked(value) - self.loc
-        return self.concentration * (F.cos(angle) - 1) - math.log(2 * math.pi) - F.log(i0e(self.concentration))
+        return self.concentration * (F.cos(angle) - 1) - math.log(2 * math.pi) - F.log(special.i0e(self.concentration))
 
 
 __all__ = ["LowRankMultivariateNormal", "MultivariateNormal", "VonMises"]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import MappingProxyType, ModuleType
 from typing import Any
@@ -52,7 +50,7 @@ def is_module(name: str) -> bool:
     return name in PATHS or is_file([name])
 
 
-class Finder(MetaPathFinder, Loader):
+class Finder:
     """Finds the modules of the table below the package's own name, where there are no files of that path."""
 
     root = PACKAGE
@@ -103,8 +101,8 @@ class Finder(MetaPathFinder, Loader):
     def enter(self, path: str) -> None:
         """Let `import` find a module whose name is that of a function in its package, which stays the attribute."""
         full = f"{self.root}.{path}"
-        spec = ModuleSpec(full, self, is_package=True)
-        made = sys.modules[full] = importlib.util.module_from_spec(spec)
+        made = sys.modules[full] = ModuleType(full)
+        vars(made).update(__spec__=ModuleSpec(full, self, is_package=True), __path__=[], __loader__=self)
         self.fill(made, path, late=True)
 
 
@@ -128,14 +126,12 @@ def fill(module: ModuleType, sources: Sequence[str], otherwise: Callable[[str], 
     def __getattr__(name: str) -> Any:
         full = f"{module.__name__}.{name}"
         if not name.startswith("__"):
-            if full in sys.modules:
-                return sys.modules[full]
             for space in spaces():
                 found = space.get(name) if isinstance(space, Mapping) else getattr(space, name, None)
                 if not isinstance(found, (ModuleType, type(None))):
                     own[name] = found
                     return found
-            found = otherwise(name)
+            found = sys.modules.get(full) or otherwise(name)
             if found is not None:
                 own[name] = found
                 return found
@@ -150,7 +146,7 @@ def fill(module: ModuleType, sources: Sequence[str], otherwise: Callable[[str], 
         if public:
             package = module.__name__.partition(".")[2].rpartition(".")[0]  # of whose names the path has a part
             own_sources = [space for source, space in zip(sources, spaces(), strict=True) if source != package] or spaces()
-            lists = [getattr(space, "__all__", space) for space in own_sources]
+            lists = [getattr(space, "__all__", None) or _public(space) for space in own_sources]
         else:
             lists = [space if isinstance(space, Mapping) else dir(space) for space in spaces()]
         return [*dict.fromkeys(name for names in lists for name in names)]
@@ -159,6 +155,11 @@ def fill(module: ModuleType, sources: Sequence[str], otherwise: Callable[[str], 
         return sorted({*own, *names(public=False)})
 
     own.update({"__getattr__": __getattr__, "__dir__": __dir__})
+
+
+def _public(space: Any) -> list[str]:
+    """The public names of a module without a list of them, or of a mapping."""
+    return [name for name in (space if isinstance(space, Mapping) else vars(space)) if not name.startswith("_")]
 
 
 def refusing(

@@ -11,6 +11,7 @@ from typing import Any
 from ..base.devices import check_device
 from ..eager.grad_mode import is_grad_enabled, no_grad
 from ..errors import ArgumentError
+from ..namespaces.modules import enter
 from ..operators import F, Operators
 from ..ops import pytree
 from .module import Module
@@ -230,3 +231,7 @@ def buckets(sizes: Sequence[int], dtypes: Sequence[Any], cap: float | None = Non
 
 
 __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
+
+__path__: list[str] = []
+"""PyTorch has modules below it: the table of paths makes them."""
+enter("nn.parallel.data_parallel")

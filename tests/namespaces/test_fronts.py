@@ -203,7 +203,7 @@ def test_a_program_is_run_as_it_is_eagerly_and_compiled(folder):
     assert lines[-1].startswith("__main__ ['--steps', '6']")
     compiled = command("torch", "--compile", "program.py", "--steps", "6", cwd=folder)
     assert compiled.stdout == eager.stdout
-    assert "staticgrad: compiled program.py:16-19" in compiled.stderr
+    assert "staticgrad: compiled program.py:17-20" in compiled.stderr
     module = command("torch", "-m", "program", "--steps", "6", cwd=folder)
     assert module.stdout == eager.stdout
 
