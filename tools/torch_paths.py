@@ -13,6 +13,7 @@ import subprocess
 import sys
 import types
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,16 @@ def _counts(module: Any, path: str, name: str, value: Any) -> bool:
     return str(getattr(kind, "__module__", None) or "torch").startswith("torch")
 
 
+def _lacking(tree: dict[str, Any], package: str) -> Iterator[str]:
+    """The paths that the table lacks, without those below them."""
+    for name, below in tree.items():
+        path = f"{package}.{name}".lstrip(".")
+        if path in PATHS or any(other.startswith(f"{path}.") for other in PATHS):
+            yield from _lacking(below, path)
+        elif not name.startswith("__"):
+            yield path
+
+
 def write() -> None:
     """Write both files."""
     code = "import json, tools.torch_paths as t; print(json.dumps(t.names()))"
@@ -64,7 +75,6 @@ def write() -> None:
             )
             if lacking:
                 lines.append(f"{path}: {' '.join(lacking)}\n")
-    TARGET.write_text("".join(lines), encoding="utf-8")
     import torch
 
     folder = Path(torch.__file__).parent
@@ -78,6 +88,8 @@ def write() -> None:
         inner = tree
         for part in path.split("."):
             inner = inner.setdefault(part, {})
+    lacking = sorted({*_lacking(tree, ""), "classes", "ops"})
+    TARGET.write_text("".join([*lines, f"*: {' '.join(lacking)}\n"]), encoding="utf-8")
     TREE.write_text(json.dumps(tree, separators=(",", ":")) + "\n", encoding="utf-8")
 
 

@@ -141,6 +141,16 @@ class Distribution:
         """exp(entropy)."""
         return F.exp(self.entropy())
 
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """An object for `expand` to fill. Raises NotImplementedError in a subclass with another `__init__`, which has to
+        define `expand` itself."""
+        if _instance is None and type(self).__init__ is not cls.__init__:  # type: ignore[misc]
+            raise NotImplementedError(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also "
+                "define a custom .expand() method."
+            )
+        return type(self).__new__(type(self)) if _instance is None else _instance
+
     def _extended_shape(self, sample_shape: Any = ()) -> tuple[int, ...]:
         lead = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
         return (*lead, *self._batch_shape, *self._event_shape)

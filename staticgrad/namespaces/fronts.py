@@ -18,13 +18,14 @@ from typing import Any
 
 from .absent import absent
 from .modules import Finder, resolve
-from .paths import ABSENT, PATHS
+from .paths import PATHS
 from .torch_version import TORCH, TorchVersion
 
 
 @functools.cache
 def unavailable() -> dict[str, list[str]]:
-    """Names that PyTorch's modules have and this library lacks, by path: `python -m tools.torch_paths` lists them."""
+    """Names that PyTorch's modules have and this library lacks, by path, and as "*" the packages and modules that it lacks as a
+    whole: `python -m tools.torch_paths` lists them."""
     text = Path(__file__).with_name("unavailable.txt").read_text(encoding="utf-8")
     return {path: names.split() for path, _, names in (line.partition(":") for line in text.splitlines())}
 
@@ -103,7 +104,8 @@ class TorchFront(Front):
 
     def lacks(self, path: str) -> bool:
         """Whether the path is that of a package that this library lacks, or below it."""
-        return any(f"{path}.".startswith(f"{package}.") for package in ABSENT)
+        parts = path.split(".")
+        return not {".".join(parts[:n]) for n in range(1, len(parts) + 1)}.isdisjoint(unavailable()["*"])
 
     def sources(self, path: str) -> Sequence[str]:
         return PATHS.get(path, () if path else ("",))

@@ -61,7 +61,12 @@ class Finder:
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         root, _, below = fullname.partition(".")
-        return ModuleSpec(fullname, self, is_package=True) if root == self.root and self.knows(below) else None
+        return self.spec(fullname) if root == self.root and self.knows(below) else None
+
+    def spec(self, fullname: str) -> ModuleSpec:
+        """The specification of a module, which may have others below it."""
+        own: Any = self  # deriving from the classes of `importlib.abc` would import files and paths
+        return ModuleSpec(fullname, own, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> None:
         """None: a module of Python's own kind."""
@@ -102,7 +107,7 @@ class Finder:
         """Let `import` find a module whose name is that of a function in its package, which stays the attribute."""
         full = f"{self.root}.{path}"
         made = sys.modules[full] = ModuleType(full)
-        vars(made).update(__spec__=ModuleSpec(full, self, is_package=True), __path__=[], __loader__=self)
+        vars(made).update(__spec__=self.spec(full), __path__=[], __loader__=self)
         self.fill(made, path, late=True)
 
 

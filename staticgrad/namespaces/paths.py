@@ -26,7 +26,7 @@ PATHS: dict[str, Row] = {
         "autograd autograd.forward_ad autograd.functional autograd.graph "
         "compiler distributed distributions "
         "distributions.constraints distributions.kl distributions.transforms func nn nn.attention "
-        "nn.attention.bias nn.attention.flex_attention nn.functional nn.init nn.parallel nn.parameter nn.utils "
+        "nn.attention.bias nn.attention.flex_attention nn.functional nn.init nn.parallel nn.utils "
         "nn.utils.parametrizations nn.utils.parametrize nn.utils.prune nn.utils.rnn optim optim.lr_scheduler optim.swa_utils "
         "utils utils.benchmark utils.checkpoint utils.data utils.tensorboard"
     ),
@@ -65,7 +65,8 @@ PATHS: dict[str, Row] = {
     }),
     **_rows("jit", {"annotations frontend mobile _script _trace": ""}),
     **_rows("nn", {
-        "modules": "", "common_types": "namespaces.type_names", "grad": "namespaces.private",
+        "modules": "", "parameter": "nn.parameter nn.lazy",
+        "common_types": "namespaces.type_names", "grad": "namespaces.private",
         "_reduction": "namespaces.private",
     }),
     **_rows("nn.modules", {
@@ -118,7 +119,7 @@ PATHS: dict[str, Row] = {
     "overrides": ("namespaces.overrides",),
     "quasirandom": ("namespaces.quasirandom",),
     "return_types": ("ops.return_types",),
-    "serialization": ("serialization",),
+    "serialization": ("serialization", "namespaces.type_names"),
     "signal": (),
     "signal.windows": ("namespaces.private",),
     "storage": ("namespaces.private",),
@@ -127,55 +128,3 @@ PATHS: dict[str, Row] = {
     "version": ("namespaces.torch_version:VERSION",),
     **dict.fromkeys(("cpu", "cpu.amp", "mps", "mtia", "xpu", "xpu.random"), ("namespaces.cuda",)),
 }  # fmt: skip
-
-ABSENT = (
-    "_VF",
-    "_awaits",
-    "_classes",
-    "_compile",
-    "_custom_op",
-    "_custom_ops",
-    "_decomp",
-    "_dispatch",
-    "_export",
-    "_functorch",
-    "_guards",
-    "_higher_order_ops",
-    "_inductor",
-    "_lazy",
-    "_library",
-    "_linalg_utils",
-    "_lobpcg",
-    "_logging",
-    "_lowrank",
-    "_meta_registrations",
-    "_numpy",
-    "_ops",
-    "_prims",
-    "_prims_common",
-    "_refs",
-    "_subclasses",
-    "_vmap_internals",
-    "ao",
-    "classes",
-    "contrib",
-    "export",
-    "fx",
-    "library",
-    "masked",
-    "monitor",
-    "nativert",
-    "nested",
-    "nn.backends",
-    "nn.cpp",
-    "nn.intrinsic",
-    "nn.qat",
-    "nn.quantizable",
-    "nn.quantized",
-    "numa",
-    "ops",
-    "package",
-    "quantization",
-    "sparse",
-)
-"""PyTorch's packages that this library lacks, with all that is below them."""

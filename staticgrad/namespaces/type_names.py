@@ -26,6 +26,7 @@ _Number = (int, float, bool)
 FileLike = Union[str, os.PathLike[str], IO[bytes]]
 Device = Union[device, str, int, None]
 Storage = Any
+FILE_LIKE, MAP_LOCATION = FileLike, Any
 
 _scalar_or_tuple_any_t = Union[T, tuple[T, ...]]
 _size_any_t = _size_1_t = _size_2_t = _size_3_t = _size_4_t = _size_5_t = _size_6_t = Union[int, tuple[int, ...]]
