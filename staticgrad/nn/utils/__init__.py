@@ -3,7 +3,7 @@ use are imported when they are first named."""
 
 from typing import TYPE_CHECKING
 
-from ...namespaces.modules import refusing
+from ...namespaces.modules import enter, refusing
 from . import rnn
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
@@ -58,6 +58,8 @@ _LAZY = {
     **{name: name for name in ("parametrizations", "parametrize", "prune")},
 }  # fmt: skip
 
+enter("nn.utils.weight_norm")
+enter("nn.utils.spectral_norm")
 __getattr__ = refusing(__name__, __all__, lazy={name: f"{__name__}.{place}" for name, place in _LAZY.items()})
 
 
