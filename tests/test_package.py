@@ -163,6 +163,7 @@ ORDER = [
     "serialization",
     "torch_names",
     "namespaces",
+    "distributed",
     "version",
     "autograd",
     "functional",
