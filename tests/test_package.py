@@ -133,7 +133,7 @@ def test_no_function_has_the_name_of_a_module():
     """Importing staticgrad.x sets the attribute x of the package: a function x would be gone."""
     modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert modules.intersection(sg.__all__) == {
-        *("autograd", "compiler", "distributions", "func", "functional", "nn", "optim", "utils"),
+        *("autograd", "compiler", "distributed", "distributions", "func", "functional", "nn", "optim", "utils"),
         "version",
     }
 
