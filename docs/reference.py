@@ -16,7 +16,7 @@ ROOMS = {
     "functions": ("Functions of tensors", ("functions", "torch_names", "functional", "ops", "operators", "func")),
     "graphs": ("Graphs and sessions", ("static",)),
     "compile": ("Compile", ("tracing", "compiler", "numba_ops")),
-    "inspect": ("Inspect and exchange", ("ir", "interchange", "serialization", "viz")),
+    "inspect": ("Inspect and exchange", ("ir", "interchange", "serialization", "viz", "fronts")),
     "errors": ("Errors", ("errors",)),
 }
 """Page -> its title, and the rooms of the package whose exports in `sg.__all__` it lists."""
@@ -182,9 +182,11 @@ def modules() -> tuple[str, ...]:
     def visit(module: Any) -> None:
         for name in getattr(module, "__all__", ()):
             value = getattr(module, name)
-            if inspect.ismodule(value) and value.__name__.startswith("staticgrad.") and value.__name__ not in found:
-                found[value.__name__] = None
-                visit(value)
+            if inspect.ismodule(value) and value.__name__.startswith("staticgrad."):
+                path = value.__name__.replace("staticgrad.namespaces.", "staticgrad.", 1)
+                if path not in found:
+                    found[path] = None
+                    visit(value)
 
     visit(sg)
     return (*found, *UNLISTED)
@@ -198,6 +200,7 @@ def room_of(name: str) -> str:
     if any(name in importlib.import_module(f"staticgrad.{module}").__all__ for module in ("eager.conversion", "torch_names")):
         return "functions"
     module = getattr(value, "__module__", None) or "staticgrad.base.types"  # dtypes are objects of NumPy
+    module = module.replace("staticgrad.namespaces.", "staticgrad.", 1)
     return "eager" if module == "staticgrad" else module.split(".")[1] if module.startswith("staticgrad.") else "base"
 
 
