@@ -16,12 +16,12 @@ ROOMS = {
     "functions": ("Functions of tensors", ("functions", "torch_names", "functional", "ops", "operators", "func")),
     "graphs": ("Graphs and sessions", ("static",)),
     "compile": ("Compile", ("tracing", "compiler", "numba_ops")),
-    "inspect": ("Inspect and exchange", ("ir", "interchange", "serialization", "viz", "fronts")),
+    "inspect": ("Inspect and exchange", ("ir", "interchange", "serialization", "viz", "namespaces")),
     "errors": ("Errors", ("errors",)),
 }
 """Page -> its title, and the rooms of the package whose exports in `sg.__all__` it lists."""
 
-UNLISTED = ("staticgrad.safetensors",)
+UNLISTED = ("staticgrad.safetensors", "staticgrad.nn.modules.module")
 """Public modules that no other module exports."""
 
 RETURNED = {

@@ -360,7 +360,7 @@ def files() -> dict[Path, str]:
         PACKAGE / "fft.pyi": module_stub({name: getattr(fft, name) for name in fft.__all__}, {}),
         PACKAGE / "linalg.pyi": linalg_stub(),
         **tf1_stubs.files(),
-        **{PACKAGE / f"{name}.pyi": NAMED.format(name=name) for name in sg._LAZY_MODULES if _is_named(name)},
+        **{PACKAGE / f"{name}.pyi": NAMED.format(name=name) for name in sorted(sg._LAZY_MODULES) if _is_named(name)},
         NUMERICS: numerics(NUMERICS.read_text(encoding="utf-8")),
     }  # fmt: skip
 

@@ -163,8 +163,9 @@ def fill(module: ModuleType, sources: Sequence[str], otherwise: Callable[[str], 
 
 
 def _public(space: Any) -> list[str]:
-    """The public names of a module without a list of them, or of a mapping."""
-    return [name for name in (space if isinstance(space, Mapping) else vars(space)) if not name.startswith("_")]
+    """The public names of a module without a list of them, or of a mapping, but for the modules that it imports."""
+    members = space if isinstance(space, Mapping) else vars(space)
+    return [name for name, x in members.items() if not name.startswith("_") and not isinstance(x, ModuleType)]
 
 
 def refusing(

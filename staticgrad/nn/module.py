@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, cast
 
 from ..base import signals
 from ..base.devices import check_device, is_device
@@ -166,14 +166,16 @@ class Module:
 
     # members --------------------------------------------------------------------------------------------------------
 
-    def __getattr__(self, name: str) -> Any:
-        """A member that is no entry of `__dict__`: the class has an attribute of its name that failed, or somebody put a dict
-        of his own in the place of one of the module's."""
-        own = self.__dict__
-        for table in ROLES:
-            if name in own.get(table, ()):
-                return own[table][name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    if not TYPE_CHECKING:  # checkers, which know the annotated members, report others as mistakes
+
+        def __getattr__(self, name: str) -> Any:
+            """A member that is no entry of `__dict__`: the class has an attribute of its name that failed, or a user's dict is
+            in the place of one of the module's."""
+            own = self.__dict__
+            for table in ROLES:
+                if name in own.get(table, ()):
+                    return own[table][name]
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
@@ -787,3 +789,6 @@ def _hashable(value: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+__all__ = ["Module"]

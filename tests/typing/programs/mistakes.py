@@ -12,7 +12,7 @@ x.sum(0).resahpe(3)  # error: "Tensor" has no attribute "resahpe"
 x.add_()  # error: Missing positional argument "other"
 x.requires_grad_(True, True)  # error: Too many
 (x + 1).resahpe(3)  # error: "Tensor" has no attribute "resahpe"
-sg.exp(x, x)  # error: incompatible type "Tensor"; expected "None"
+sg.exp(x, x)  # error: Too many positional arguments for "exp"
 sg.exp("a")  # error: incompatible type "str"
 sg.tanhh(x)  # error: Module has no attribute "tanhh"
 sg.reshape()  # error: Missing positional argument "input"
