@@ -75,6 +75,13 @@ class Module:
     _forward_pre_hooks: Hooks
     _backward_hooks: Hooks
     _backward_pre_hooks: Hooks
+    _forward_hooks_with_kwargs: dict[int, bool]
+    _forward_hooks_always_called: dict[int, bool]
+    _forward_pre_hooks_with_kwargs: dict[int, bool]
+    _state_dict_hooks: dict[int, Callable[..., Any]]
+    _state_dict_pre_hooks: dict[int, Callable[..., Any]]
+    _load_state_dict_pre_hooks: dict[int, Callable[..., Any]]
+    _load_state_dict_post_hooks: dict[int, Callable[..., Any]]
     _version = 1
     dump_patches = False
     call_super_init = False
