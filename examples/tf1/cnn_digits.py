@@ -15,6 +15,7 @@ def run(steps=200, keep=1.0):
     images, labels = (digits.images[..., None] / 16).astype("float32"), np.eye(10, dtype="float32")[digits.target]
     rng = np.random.RandomState(0)
     tf.reset_default_graph()
+    tf.set_random_seed(0)
     x = tf.placeholder(tf.float32, [None, 8, 8, 1])
     y = tf.placeholder(tf.float32, [None, 10])
     keep_prob = tf.placeholder(tf.float32, [])

@@ -40,11 +40,7 @@ def run(program: str, arguments: list[str], as_module: bool, translate: Callable
                     runpy.run_path(path, run_name="__main__")
             else:
                 _execute(path, translate)
-        except SystemExit:
-            raise
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
+        except Exception as error:
             _show(error)
             return 1
     return 0

@@ -65,6 +65,8 @@ class Recorder:
     def __init__(self, steps: int):
         self.steps = steps
         self.losses: list[float] = []
+        self.dtype = "float64"
+        """Of the losses."""
         self.seconds: list[float] = []
         self.title = ""
         self.parameters: dict[str, Any] = {}
@@ -73,8 +75,10 @@ class Recorder:
         """Call the step. Raises Finished after the last."""
         begin = time.perf_counter()
         results = step.fn(*args)
-        loss = None if step.loss is None else results[step.loss]
-        value = float("nan") if loss is None else float(loss.detach().sum())  # waits for the step to end
+        value = float("nan")
+        if step.loss is not None:
+            loss = results[step.loss].detach().sum().numpy()  # waits for the step to end
+            value, self.dtype = float(loss), str(loss.dtype)
         self.seconds.append(time.perf_counter() - begin)
         self.losses.append(value)
         self.title = self.title or step.title
@@ -150,6 +154,24 @@ def _names(node: ast.AST, context: type) -> list[str]:
     return [name for name in dict.fromkeys(found) if name not in inner]
 
 
+def _needed(statement: ast.stmt, bound: set[str]) -> list[str]:
+    """The names that a statement reads before it binds them, and that are not bound; those that it binds are, then."""
+    if not hasattr(statement, "body"):
+        parts: list[ast.AST] = [statement]
+    elif isinstance(statement, ast.For):
+        parts = [statement.iter, statement.target, *statement.body, *statement.orelse]
+    else:
+        parts = [*ast.iter_child_nodes(statement)]  # in the order in which they run
+    found: list[str] = []
+    for part in parts:
+        if isinstance(part, ast.stmt) and part is not statement:
+            found += _needed(part, bound)
+        else:
+            found += [name for name in _names(part, ast.Load) if name not in bound]
+            bound |= {*_names(part, ast.Store)}
+    return found
+
+
 def _fits(statement: ast.stmt) -> bool:
     return isinstance(statement, PLAIN) and not any(isinstance(x, LEAVING) for x in ast.walk(statement))
 
@@ -210,8 +232,7 @@ class _Text:
         bound: set[str] = set()
         inputs: dict[str, None] = {}
         for line in lines:
-            inputs |= dict.fromkeys(name for name in _names(line, ast.Load) if name in known and name not in bound)
-            bound |= {*_names(line, ast.Store)}
+            inputs |= dict.fromkeys(name for name in _needed(line, bound) if name in known)
         if any(name.startswith("__") and not name.endswith("__") for line in lines for name in _words(line)):
             return  # names that Python changes inside of classes
         results = sorted(bound) if function is None else self._read_elsewhere(function, lines, bound)
@@ -244,8 +265,7 @@ class _Text:
         }
         seen: set[str] = set()
         for line in lines:
-            read |= {name for name in _names(line, ast.Load) if name not in seen}
-            seen |= {*_names(line, ast.Store)}
+            read |= {*_needed(line, seen)}
         return sorted(bound & read)
 
 

@@ -41,7 +41,10 @@ def compare(given: Namespace) -> int:
         mode = Mode(kind, found.get("error", ""))
         if not mode.error:
             mode.losses, seconds = found["losses"], found["seconds"]
-            mode.values = {"losses": np.array(mode.losses), **{f"{n} after": p for n, p in found["parameters"].items()}}
+            mode.values = {
+                "losses": np.array(mode.losses, found["dtype"]),
+                **{f"{n} after": p for n, p in found["parameters"].items()},
+            }
             mode.first_ms, mode.times_us = seconds[0] * 1e3, [s * 1e6 for s in seconds[min(WARM, len(seconds) - 1) :]]
         modes.append(mode)
     for mode in modes[1:]:
@@ -108,7 +111,12 @@ def record(path: str, kind: str, steps: int, program: str, arguments: list[str],
             code = run(program, arguments, as_module, made.code)
     error = "" if recorder.losses else "the program's files call no backward() in lines that make a step" * (not made.found)
     if recorder.losses or error:
-        found = {"losses": recorder.losses, "seconds": recorder.seconds, "parameters": recorder.parameters}
+        found = {
+            "losses": recorder.losses,
+            "dtype": recorder.dtype,
+            "seconds": recorder.seconds,
+            "parameters": recorder.parameters,
+        }
         Path(path).write_bytes(pickle.dumps({"error": error} if error else found))
     return code
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from ..base import communicators
 from ..base.communicators import Communicator, DistError
@@ -19,6 +19,17 @@ class ReduceOp:
 
     SUM, AVG, PRODUCT, MIN, MAX = "sum", "avg", "product", "min", "max"
     BAND, BOR, BXOR = "band", "bor", "bxor"
+    RedOpType = str
+
+
+class Backend(str):
+    """The name of a backend, in small letters."""
+
+    __slots__ = ()
+    GLOO, MPI, NCCL, UNDEFINED = "gloo", "mpi", "nccl", "undefined"
+
+    def __new__(cls, name: str) -> Self:
+        return super().__new__(cls, name.lower())
 
 
 class ProcessGroup:

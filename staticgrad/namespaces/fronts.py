@@ -69,6 +69,9 @@ class Front(Finder):
         self.fill(module, path)
         if not path:
             vars(module)["__version__"] = self.version
+        elif path in PATHS:  # packages go through `vars(torch.distributions)`
+            for name in module.__all__:
+                getattr(module, name, None)
 
     @contextmanager
     def open(self) -> Iterator[ModuleType]:

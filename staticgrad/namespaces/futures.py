@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import concurrent.futures
 from collections.abc import Callable
+from types import GenericAlias
 from typing import Any
 
 
 class Future:
     """A result that comes later."""
+
+    __class_getitem__ = classmethod(GenericAlias)
 
     def __init__(self, *, devices: Any = None):
         self._own: concurrent.futures.Future[Any] = concurrent.futures.Future()

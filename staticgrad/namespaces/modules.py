@@ -130,7 +130,7 @@ def fill(module: ModuleType, sources: Sequence[str], otherwise: Callable[[str], 
 
     def __getattr__(name: str) -> Any:
         full = f"{module.__name__}.{name}"
-        if not name.startswith("__"):
+        if not name.startswith("__") or full.partition(".")[2] in PATHS:
             for space in spaces():
                 found = space.get(name) if isinstance(space, Mapping) else getattr(space, name, None)
                 if not isinstance(found, (ModuleType, type(None))):
@@ -153,7 +153,8 @@ def fill(module: ModuleType, sources: Sequence[str], otherwise: Callable[[str], 
             own_sources = [space for source, space in zip(sources, spaces(), strict=True) if source != package] or spaces()
             lists = [getattr(space, "__all__", None) or _public(space) for space in own_sources]
         else:
-            lists = [space if isinstance(space, Mapping) else dir(space) for space in spaces()]
+            every = [space if isinstance(space, Mapping) else dir(space) for space in spaces()]
+            lists = [[name for name in names if not name.startswith("__")] for names in every]
         return [*dict.fromkeys(name for names in lists for name in names)]
 
     def __dir__() -> list[str]:

@@ -34,6 +34,7 @@ PATHS: dict[str, Row] = {
         name: (f"namespaces.{name}",)
         for name in ("accelerator", "amp", "backends", "cuda", "debug", "jit", "profiler", "random", "testing")
     },
+    "__config__": ("namespaces.private:CONFIG",),
     "fft": ("ops.fourier:FFT", "namespaces.fft"),
     "linalg": ("ops.linear_algebra:LINALG", "errors:LinAlgError"),
     "special": ("operators:SPECIAL",),

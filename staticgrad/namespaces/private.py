@@ -6,6 +6,7 @@ import collections
 import contextlib
 import functools
 import inspect
+import io
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any, Final, TypeVar
@@ -259,5 +260,22 @@ def pin_memory(data: Any, device: Any = None) -> Any:
     """The data itself: there is no memory of a GPU to pin it for."""
     return data
 
+
+def _show() -> str:
+    """How NumPy, which has the BLAS, was built."""
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        np.show_config()
+    return text.getvalue()
+
+
+def _parallel_info() -> str:
+    """The number of threads."""
+    from ..compiler.runtime.threads import get_num_threads
+
+    return f"threads: {get_num_threads()}"
+
+
+CONFIG = {"show": _show, "parallel_info": _parallel_info}
+"""`torch.__config__`."""
 
 __all__ = ["RemovableHandle", "boolean_dispatch", "consume_prefix_in_state_dict_if_present", "required", "to_dlpack"]

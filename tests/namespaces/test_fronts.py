@@ -230,6 +230,60 @@ def test_the_first_steps_are_compared(folder):
         assert float(row[1]) == pytest.approx(float(row[2]), rel=1e-5)
 
 
+WITH = """
+    from contextlib import nullcontext
+    import torch
+
+    def train():
+        torch.manual_seed(0)
+        x, w = torch.randn(8, 3), torch.ones(3, requires_grad=True)
+        for step in range(3):
+            w.grad = None
+            with nullcontext((w, 2.0)) as (weight, scale):
+                loss = 0.0
+                for k in range(2):
+                    out = (x * weight).sum(1) * scale
+                    loss = loss + (out**2).mean()
+                loss.backward()
+            print(f"{loss.item():.4f} {w.grad.sum().item():.4f}")
+
+    train()
+"""
+
+
+def test_names_that_a_step_binds_inside_are_its_own(tmp_path):
+    (tmp_path / "program.py").write_text(textwrap.dedent(WITH))
+    eager, compiled = (command("torch", *options, "program.py", cwd=tmp_path) for options in ((), ("--compile",)))
+    assert "compiled program.py" in compiled.stderr
+    assert compiled.stdout == eager.stdout != ""
+
+
+DRAWS = """
+    import torch
+    from torch import nn, optim
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(3)
+    net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+    opt = optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(torch.randn(16, 4), torch.randn(16, 1)), batch_size=4, shuffle=True)
+    for x, y in loader:
+        opt.zero_grad()
+        loss = ((net(x) - y) ** 2).mean()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.oracle
+def test_pytorch_draws_the_same_numbers(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "program.py").write_text(textwrap.dedent(DRAWS))
+    done = command("torch", "--compare", "4", "program.py", cwd=tmp_path)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0, done.stdout
+
+
 def test_a_tensorflow_program_is_run_as_it_is(tmp_path):
     program = """
         import tensorflow as tf
