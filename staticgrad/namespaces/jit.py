@@ -57,6 +57,10 @@ def ignore(drop: Any = False, **named: Any) -> Any:
     return drop if callable(drop) else _same
 
 
+_overload = _overload_method = _same
+"""Signatures that TorchScript reads: a function stays as it is."""
+
+
 def freeze(mod: Scripted, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Scripted:
     """The module itself. Raises ArgumentError for a module in training mode, as PyTorch does."""
     if getattr(mod, "training", False):

@@ -120,7 +120,7 @@ PATHS: dict[str, Row] = {
     "overrides": ("namespaces.overrides",),
     "quasirandom": ("namespaces.quasirandom",),
     "return_types": ("ops.return_types",),
-    "serialization": ("serialization", "namespaces.type_names"),
+    "serialization": ("serialization", "serialization.torch_archive", "namespaces.type_names"),
     "signal": (),
     "signal.windows": ("namespaces.private",),
     "storage": ("namespaces.private",),

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from ..eager import Tensor
 from ..eager import set_grad_enabled as _set_grad
 from ..eager.tape import RemovableHandle
 from ..operators import F
@@ -275,6 +276,7 @@ def _parallel_info() -> str:
     return f"threads: {get_num_threads()}"
 
 
+_TensorMeta = type(Tensor)
 CONFIG = {"show": _show, "parallel_info": _parallel_info}
 """`torch.__config__`."""
 

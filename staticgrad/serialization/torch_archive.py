@@ -12,7 +12,8 @@ import pickle
 import sys
 import zipfile
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,17 +122,56 @@ ALLOWED: dict[tuple[str, str], Any] = {
 """The objects that a pickle finds by a module and a name. All are immutable, because a pickle can also set attributes."""
 
 
+safe: dict[tuple[str, str], Any] = {}
+"""Classes and functions of the program's, by module and name, that files may make values with."""
+
+
+def _entry(item: Any) -> tuple[tuple[str, str], Any]:
+    value, path = item if isinstance(item, tuple) else (item, f"{item.__module__}.{item.__qualname__}")
+    module, _, name = path.rpartition(".")
+    return (module, name), value
+
+
+def add_safe_globals(safe_globals: Sequence[Any]) -> None:
+    """Let files of PyTorch's make values with these classes and functions: `load` calls them. (object, "module.name") names one
+    otherwise than it does itself."""
+    safe.update(map(_entry, safe_globals))
+
+
+def get_safe_globals() -> list[Any]:
+    """What `add_safe_globals` was given."""
+    return [*safe.values()]
+
+
+def clear_safe_globals() -> None:
+    """Forget them."""
+    safe.clear()
+
+
+@contextmanager
+def safe_globals(safe_globals: Sequence[Any]) -> Iterator[None]:
+    """`add_safe_globals` for a while."""
+    before = dict(safe)
+    add_safe_globals(safe_globals)
+    try:
+        yield
+    finally:
+        safe.clear()
+        safe.update(before)
+
+
 class _Unpickler(pickle.Unpickler):
     def __init__(self, stream: io.BytesIO, source: str):
         super().__init__(stream, encoding="utf-8")
         self._source = source
 
     def find_class(self, module: str, name: str) -> Any:
-        found = ALLOWED.get((module, name))
+        found = ALLOWED.get((module, name), safe.get((module, name)))
         if found is None:
             raise SerializationError(
                 f"load: {self._source} uses {module}.{name}, which is neither a tensor nor a container; it was not executed",
                 "in PyTorch, save the state alone: torch.save(model.state_dict(), path)",
+                "or, where you trust the file, name the class in sg.serialization.add_safe_globals([...])",
             )
         return found
 

@@ -174,6 +174,25 @@ def test_the_error_names_the_function():
     assert caught.value.where.file == __file__
 
 
+class Options:
+    def __init__(self, size: int):
+        self.size = size
+
+
+def test_a_class_that_the_program_trusts():
+    program = pickle.dumps({"options": Options(3)}, 2)
+    with pytest.raises(SerializationError, match="Options, which is neither a tensor nor a container"):
+        sg.load(archive(program))
+    with sg.serialization.safe_globals([Options]):
+        assert sg.serialization.get_safe_globals() == [Options]
+        assert sg.load(archive(program))["options"].size == 3
+        with sg.serialization.safe_globals([(harm, "os.system")]):
+            assert len(sg.serialization.get_safe_globals()) == 2
+    assert sg.serialization.get_safe_globals() == []
+    with pytest.raises(SerializationError):
+        sg.load(archive(program))
+
+
 def test_methods_of_a_container_cannot_be_hidden():
     program = b"\x80\x02" + name("collections", "OrderedDict") + b")RU\x01aK\x01s}(U\x05itemsNU\x04keysNU\x09_metadataK\x02ub."
     found = sg.load(archive(program))
