@@ -21,7 +21,7 @@ ROOMS = {
 }
 """Page -> its title, and the rooms of the package whose exports in `sg.__all__` it lists."""
 
-UNLISTED = ("staticgrad.safetensors", "staticgrad.nn.modules.module")
+UNLISTED = ("staticgrad.safetensors",)
 """Public modules that no other module exports."""
 
 RETURNED = {
@@ -184,7 +184,7 @@ def modules() -> tuple[str, ...]:
             value = getattr(module, name)
             if inspect.ismodule(value) and value.__name__.startswith("staticgrad."):
                 path = value.__name__.replace("staticgrad.namespaces.", "staticgrad.", 1)
-                if path not in found:
+                if path not in found and path != "staticgrad.cuda.amp":  # the former names of `sg.amp`
                     found[path] = None
                     visit(value)
 

@@ -44,7 +44,6 @@ def test_files_of_torchscript_are_refused():
         ("cudnn_convolution", "call the function without this prefix"),
         ("hash_tensor", "64 bits without sign"),
         ("uint16", "use uint8, int8 to int64"),
-        ("mps", "all tensors are on the CPU"),
         ("ScriptModule", "sg.compile\\(f\\) compiles a function"),
     ],
 )

@@ -31,6 +31,7 @@ def test_a_folder_of_a_librarys_name_is_no_library(tmp_path, monkeypatch):
 def test_a_part_that_needs_a_missing_library_is_no_module(name: str, library: str, monkeypatch):
     for module in [m for m in sys.modules if m.startswith(f"staticgrad.interchange.{name}")]:
         monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delitem(sys.modules, f"staticgrad.{name}", raising=False)
     monkeypatch.delitem(vars(sg), name, raising=False)
     monkeypatch.delitem(vars(interchange), name, raising=False)
     monkeypatch.setattr(libraries.importlib.util, "find_spec", lambda name: None)

@@ -45,7 +45,7 @@ def pairwise(x: np.ndarray, axis: int | None) -> np.ndarray:
 def test_error_of_a_sum(name: str, draw: str, n: int, dtype: Any):
     function, shape, axis = SUMS[name]
     rng = np.random.default_rng(0)
-    samples = [DRAWS[draw](rng, shape(n, 2)).astype(dtype) for _ in range(min(100, 6 + 400_000 // n))]
+    samples = [DRAWS[draw](rng, shape(n, 2)).astype(dtype) for _ in range(min(100, 20 + 400_000 // n))]
     b = Bench()
     plan = b.plan(function(b.feed(value=samples[0])))
     ours = np.mean([error(plan.run([x], {})[0], x, axis) for x in samples])

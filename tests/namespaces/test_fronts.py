@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def test_torch_is_this_library_inside_and_is_put_back_outside():
+    others = {name: sys.modules.pop(name) for name in [*sys.modules] if name == "torch" or name.startswith("torch.")}
     mine = sys.modules["torch"] = types.ModuleType("torch")
     try:
         with sg.as_torch() as front:
@@ -41,6 +42,7 @@ def test_torch_is_this_library_inside_and_is_put_back_outside():
         assert not [name for name in sys.modules if name.startswith("torch.")]
     finally:
         del sys.modules["torch"]
+        sys.modules.update(others)
 
 
 def test_version_is_pytorchs():
