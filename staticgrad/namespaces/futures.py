@@ -11,7 +11,7 @@ from typing import Any
 class Future:
     """A result that comes later."""
 
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     def __init__(self, *, devices: Any = None):
         self._own: concurrent.futures.Future[Any] = concurrent.futures.Future()
