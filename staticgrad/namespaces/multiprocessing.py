@@ -58,16 +58,7 @@ def start_processes(
     return None
 
 
-def spawn(
-    fn: Callable[..., Any],
-    args: Any = (),
-    nprocs: int = 1,
-    join: bool = True,
-    daemon: bool = False,
-    start_method: str = "spawn",
-) -> ProcessContext | None:
-    """`start_processes`."""
-    return start_processes(fn, args, nprocs, join, daemon, start_method)
+spawn = start_processes
 
 
 def get_all_sharing_strategies() -> set[str]:

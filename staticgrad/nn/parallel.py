@@ -91,6 +91,8 @@ class DistributedDataParallel(Module):
         self._buckets = [[trained[i] for i in bucket] for bucket in self._buckets]  # type: ignore[misc]
         self._waiting: list[set[int]] = []
         """Of each bucket that was not exchanged the parameters whose gradients are not there yet, by number in it."""
+        self._begun = False
+        """Whether a backward pass has brought some gradients, and not all: a call without one leaves nothing waiting."""
         for number, bucket in enumerate(self._buckets):
             for place, p in enumerate(bucket):
                 p.register_post_accumulate_grad_hook(partial(self._arrived, number, place))  # type: ignore[attr-defined]
@@ -129,9 +131,9 @@ class DistributedDataParallel(Module):
         """What the module returns. Raises DistError where the pass before left gradients waiting."""
         from ..distributed import DistError
 
-        if any(self._waiting):
+        if self._begun:
             lost = sum(map(len, self._waiting))
-            self._waiting = []
+            self._waiting, self._begun = [], False
             raise DistError(
                 f"DistributedDataParallel: {lost} parameters got no gradient in the last backward pass, so their buckets were "
                 "not exchanged",
@@ -163,6 +165,7 @@ class DistributedDataParallel(Module):
         """A gradient is there."""
         if self.require_backward_grad_sync and self._waiting:
             self._waiting[number - len(self._buckets)].discard(place)
+            self._begun = True
             self._exchange_complete()
 
     def _exchange_complete(self) -> None:
@@ -170,6 +173,7 @@ class DistributedDataParallel(Module):
         while self._waiting and not self._waiting[0]:
             self._exchange(self._buckets[-len(self._waiting)])
             del self._waiting[0]
+        self._begun = self._begun and bool(self._waiting)
 
     def _exchange(self, bucket: Sequence[Any]) -> None:
         """Average the gradients of a bucket, as one array."""

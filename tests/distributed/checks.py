@@ -337,6 +337,15 @@ def gradients_accumulate_without_an_exchange():
     assert_allclose(model.module.weight.grad.numpy(), 2 * all_own((1, 3)).mean(0), rtol=1e-15)
 
 
+@check
+def two_calls_before_one_backward_pass():
+    model = DistributedDataParallel(nn.Linear(3, 1, bias=False).to(sg.float64))
+    model(sg.tensor(own((1, 3))))  # looked at only
+    x = sg.tensor(own((1, 3)))
+    (model(x).sum() + model(2 * x).sum()).backward()
+    assert_allclose(model.module.weight.grad.numpy(), 3 * all_own((1, 3)).mean(0), rtol=1e-15)
+
+
 class Either(nn.Module):
     """Each process uses another layer."""
 
