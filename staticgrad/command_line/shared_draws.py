@@ -36,7 +36,7 @@ QUESTIONS = {
 """What PyTorch's functions in Python ask before they hand themselves to a mode, inside of which draws would be PyTorch's."""
 
 
-class SharedDraws(TorchFunctionMode):
+class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
     """Inside it, PyTorch's functions that draw give the results of this library's functions of the same names.
 
     A mode hears of functions in C. Those in Python are replaced: dropouts, what seeds, the order of a data set.
@@ -56,7 +56,7 @@ class SharedDraws(TorchFunctionMode):
         for name in DROPOUTS:
             self._replace(partial(self._dropped, getattr(functional, name), name), name, functional)
         self._replace(lambda sampler: iter(self._order(sampler)), "__iter__", data.RandomSampler)
-        return super().__enter__()  # type: ignore[no-untyped-call]
+        return super().__enter__()
 
     def _replace(self, function: Any, name: str, *places: Any) -> None:
         for place in places:
@@ -67,7 +67,7 @@ class SharedDraws(TorchFunctionMode):
     def __exit__(self, *error: Any) -> None:
         while self.replaced:
             setattr(*self.replaced.pop())
-        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        super().__exit__(*error)
 
     def _order(self, sampler: Any) -> Any:
         generator = None if sampler.generator is None else self._ours(sampler.generator)
