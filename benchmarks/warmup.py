@@ -306,6 +306,14 @@ STYLES = {
 }  # fmt: skip
 
 
+def landmarks(times: Sequence[float]) -> list[int]:
+    """Positions that a picture with a logarithmic axis needs: of each stretch of 10 % the least and the greatest time."""
+    stretches: dict[int, list[int]] = {}
+    for i in range(len(times)):
+        stretches.setdefault(round(np.log(i + 1) / 0.1), []).append(i)
+    return sorted({choose(part, key=times.__getitem__) for part in stretches.values() for choose in (min, max)})
+
+
 def draw(runs: Iterable[Mapping[str, Any]], clock: str, file: str) -> None:
     """Times of steps over their number, a panel for each case: full lines with a full cache, dashed ones with an empty one."""
     import matplotlib
@@ -326,7 +334,8 @@ def draw(runs: Iterable[Mapping[str, Any]], clock: str, file: str) -> None:
                     label = name_of(curve).replace("torch", "PyTorch")
                     style = "--" if curve.cache == "empty" else "-"
                     color = STYLES[curve.mode][0]
-                    (handles[label],) = panel.plot(range(1, length + 1), times, style, color=color, linewidth=1)
+                    shown = landmarks(times)
+                    (handles[label],) = panel.plot(np.add(shown, 1), np.take(times, shown), style, color=color, linewidth=1)
             panel.set(xscale="log", yscale="log", title=name, xlabel="step", ylabel="us")
         for panel in panels[len(names) :]:
             panel.remove()

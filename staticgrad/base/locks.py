@@ -10,6 +10,7 @@ import atexit
 import os
 import sys
 import threading
+from operator import attrgetter
 from typing import Any
 from weakref import WeakSet
 
@@ -53,6 +54,17 @@ def rlock() -> Any:
     made = RLock()
     _locks.add(made)
     return made
+
+
+class Condition(threading.Condition):
+    """A condition of a lock of `rlock()`, and a `with` of it is one of the lock. The standard library's `__enter__` and
+    `__exit__` are functions of Python's: an exception of a signal handler in them leaves the lock held."""
+
+    __enter__ = property(attrgetter("_lock.__enter__"))
+    __exit__ = property(attrgetter("_lock.__exit__"))
+
+    def __init__(self) -> None:
+        super().__init__(rlock())
 
 
 def _child() -> None:

@@ -128,7 +128,7 @@ INTERRUPTED = """
                 pass
 
     signal.signal(signal.SIGALRM, signal.default_int_handler)
-    for make in (locks.lock, locks.rlock):
+    for make in (locks.lock, locks.rlock, locks.Condition):
         for _ in range(100):
             lock = make()
             try:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...base.locks import Condition, lock
 from ...base.types import TensorType, UnrankedType
 from ...errors import user_line
 from ...static.graphs import using
@@ -27,7 +27,7 @@ class _State:
 
     def __init__(self, seed: tuple[int | None, int | None]) -> None:
         self.items: list[Element] = []
-        self.changed = threading.Condition()
+        self.changed = Condition()
         self.closed = False
         self.random = np.random.default_rng([s for s in seed if s is not None] or None)
 
@@ -62,7 +62,7 @@ class QueueBase:
         self._name = self._graph.scoped(name)
         self._seed = get_seed(seed)
         self._states: weakref.WeakKeyDictionary[Any, _State] = weakref.WeakKeyDictionary()
-        self._lock = threading.Lock()
+        self._lock = lock()
 
     @property
     def name(self) -> str:

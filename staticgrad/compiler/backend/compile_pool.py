@@ -27,6 +27,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...base.locks import Condition
 from . import disk_cache as disk
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class Pool:
 
     def __init__(self, most: int):
         self.most = most
-        self.changed = threading.Condition()
+        self.changed = Condition()
         self.waiting: list[Job] = []
         """The urgent jobs, a heap."""
         self.later: deque[Job] = deque()

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ...base.locks import rlock
+from ...base.locks import Condition
 from ...errors import ArgumentError
 from ...operators import state
 from ...ops.random import Generator, current, stream_seed
@@ -57,7 +57,7 @@ class _Buffer:
 
     def __init__(self, source: Iterator[Any], size: int):
         self.source, self.size = source, size
-        self.changed = threading.Condition(rlock())  # re-entrant: a finalizer may run wherever memory is allocated
+        self.changed = Condition()  # re-entrant: a finalizer may run wherever memory is allocated
         self.items: deque[Any] = deque()
         self.error: BaseException | None = None
         self.ended = self.dropped = False
