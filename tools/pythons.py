@@ -43,7 +43,7 @@ CPU = (
 )
 """Tests of what this package takes from a CPU: machine code, vectors, elementary functions, memory that threads share."""
 
-NEEDED = ("-e", str(ROOT), "pytest>=8", "pytest-xdist>=3.7", "hypothesis>=6.100", "scikit-learn>=1.6")
+NEEDED = ("-e", str(ROOT), "pytest>=8", "pytest-xdist>=3.7")
 """What these tests need."""
 
 
@@ -87,7 +87,7 @@ def environment(version: str, python: Path, folder: Path, needed: Sequence[str])
     inside = made / "bin" / "python"
     if not inside.exists():
         subprocess.run([python, "-m", "venv", made], check=True)
-    install = [str(inside), "-m", "pip", "install", "-qq", "--disable-pip-version-check", *needed]
+    install = [str(inside), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-compile", *needed]
     subprocess.run(install, check=True)
     return inside
 
