@@ -20,6 +20,7 @@ import numpy as np
 
 from . import torch_names, version
 from .base.devices import check_device, device
+from .base.number_limits import finfo, iinfo
 from .base.types import (
     ABSENT_DTYPES,
     as_dtype,
@@ -81,6 +82,7 @@ from .eager.creation import tensor  # from `.eager`, type checkers would take th
 from .eager.grad_mode import inference_mode, is_anomaly_enabled, is_inference_mode_enabled
 from .eager.grad_mode import set_detect_anomaly as set_anomaly_enabled
 from .eager.printing import set_printoptions
+from .eager.storage import UntypedStorage
 from .errors import (
     AnomalyError,
     ArgumentError,
@@ -138,8 +140,6 @@ has_mkl = has_openmp = False
 default_generator = generator
 newaxis = None
 dtype = np.dtype
-finfo = np.finfo
-iinfo = np.iinfo
 inf = math.inf
 
 nan = math.nan
@@ -360,8 +360,8 @@ def is_inference(input: Any) -> builtins.bool:
 
 
 def is_storage(obj: Any) -> builtins.bool:
-    """False: there are no storages, see `x.numpy()` for the memory of a tensor."""
-    return False
+    """Whether it is the memory of a tensor, as `x.untyped_storage()` gives it."""
+    return isinstance(obj, UntypedStorage)
 
 
 def is_conj(input: Any) -> builtins.bool:

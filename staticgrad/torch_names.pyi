@@ -275,8 +275,10 @@ def as_strided(
     *,
     out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> Tensor:
-    """The elements of `input`, row-major, at these strides: a view, or a copy where `input` lies in memory in another
-    order."""
+    """The elements at these strides of the memory that `input` lies in: a view. storage_offset: the place of the first
+    one,
+    by default that of `input`. A tensor without a value has no memory but its elements, row-major.
+    """
 
 def as_strided_copy(
     input: Any,

@@ -91,11 +91,10 @@ PYTORCH = "torch."
 class AbsentDType:
     """A dtype of PyTorch's that tensors don't have here. Programs name it in tables and branches; using it is refused."""
 
-    itemsize = 2
-    is_floating_point = True
-
     def __init__(self, name: str):
         self.name = name
+        self.is_complex = name.startswith("complex")
+        self.is_floating_point, self.itemsize = not self.is_complex, 4 if self.is_complex else 2
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"

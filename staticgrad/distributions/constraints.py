@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -331,3 +332,8 @@ __all__ = [
     "positive", "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex", "square",
     "stack", "symmetric", "unit_interval",
 ]  # fmt: skip
+
+_classes = {_name: _kind for _name, _kind in vars().items() if inspect.isclass(_kind) and issubclass(_kind, Constraint)}
+globals().update({f"_{_name}": _kind for _name, _kind in _classes.items()})
+_IndependentConstraint, _DependentProperty = Independent, dependent_property
+"""PyTorch's names of the classes."""

@@ -22,6 +22,8 @@ from .matrix_valued import log_diagonal
 Divergence = Callable[[Any, Any], Any]
 KL: dict[tuple[type[Distribution], type[Distribution]], Divergence] = {}
 """E_p[log p - log q] by the types of p and q."""
+_KL_REGISTRY = KL
+"""PyTorch's name of it."""
 
 
 def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Callable[[Divergence], Divergence]:

@@ -30,6 +30,7 @@ from .creation import (
 from .generator import dropout, generator, manual_seed, rand, randint, randn, randperm
 from .grad_mode import detect_anomaly, eager_kernels, enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .spaced import linspace, logspace
+from .subclasses import branded
 from .tape import Record
 from .tape_graph import graph_of
 from .tensor import Tensor
@@ -54,6 +55,7 @@ __all__ = [
     "arange",
     "asarray",
     "backward",
+    "branded",
     "detect_anomaly",
     "dropout",
     "eager_kernels",

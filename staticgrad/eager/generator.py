@@ -31,6 +31,7 @@ from ..operators import (
     factory,
     frontends,
     interception,
+    one_node,
     public,
     state,
     torch_function,
@@ -396,6 +397,7 @@ def draw_seed(x: AnyTensor) -> Any:
 
 
 @public
+@one_node
 def dropout(x: AnyTensor, p: float = 0.5, training: bool = True) -> AnyTensor:
     """Zero each element with probability p and scale the rest by 1 / (1 - p); x itself when not training.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.types import check_unmasked, shape_text
 from ..errors import GraphError, ShapeError
-from ..operators import INPLACE, F, Lifted, Operators, Symbol, TensorLike, as_array
+from ..operators import INPLACE, NOBODY, ORDINARY, F, Lifted, Operators, Symbol, TensorLike, as_array, taken
 from ..ops.operands import number_in
 from . import item_assignment, layout_changes, random_fills
 from .grad_mode import modes
@@ -23,6 +23,9 @@ def _inplace(name: str) -> Callable[..., Tensor]:
     function = getattr(F, name)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        for a in args:
+            if a.__class__ not in ORDINARY and (answer := taken(method, (self, *args), kwargs)) is not NOBODY:
+                return answer  # type: ignore[no-any-return]
         check_change(self)
         fresh = function(self, *args, **kwargs)
         if getattr(fresh, "_drawn", False):
@@ -58,6 +61,8 @@ MOST = 1e38
 
 def copy_(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
     """Take over the values of `src` (broadcast, cast to this dtype)."""
+    if src.__class__ not in ORDINARY and (answer := taken(copy_, (self, src), {})) is not NOBODY:
+        return answer  # type: ignore[no-any-return]
     check_change(self)
     given: Any = src
     plain = given.__class__ is PublicTensor and not (given._tracked and modes.now.grad) and unrecorded(self, "copy_")

@@ -10,7 +10,7 @@ import numpy as np
 from ..base.types import category, check_unmasked, shape_text
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..operators import F, Index, Lifted, Operators, Symbol, TensorLike, misuse
-from ..ops.indexing import ints_first, with_masks
+from ..ops.indexing import as_read, ints_first
 from ..ops.placing import written
 from .grad_mode import modes
 from .inplace import check_change, check_writeable, of_a_graph, owner_of, replace, tracer
@@ -27,7 +27,7 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     if isinstance(self, Lifted):
         _set_lifted(self, key, value)
         return
-    key = with_masks(key)
+    key = as_read(key)
     parts = (value, *(key if isinstance(key, tuple) else (key,)))
     for part in parts:
         if isinstance(part, Lifted):
@@ -81,7 +81,7 @@ def fitting(value: Written, dtype: np.dtype, keys: Sequence[Any]) -> Written:
 def _set_lifted(x: Any, key: Any, value: Any) -> None:
     """x[key] = value of a tensor under a transform: a new value with the elements that the key names replaced."""
     value = value if isinstance(value, Operators) else np.asarray(value, x.dtype)
-    key = with_masks(key)
+    key = as_read(key)
     keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
     value = F.astype(fitting(value, x.dtype, keys), x.dtype)
     masks = [k for k in keys if isinstance(k, Operators) and k.dtype == np.bool_]
@@ -119,8 +119,7 @@ def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
 
 
 def index_error(error: IndexError) -> Exception:
-    kind = IndexRangeError if "out of bounds" in str(error) or "too many" in str(error) else ArgumentError
-    return kind(f"setitem: {error}")
+    return IndexRangeError(f"setitem: {error}")
 
 
 def _misfit(value: Any, places: Any) -> ShapeError:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentTypeError, GradientError
+from ..errors import ArgumentTypeError, DTypeError, GradientError
 from ..operators import NONE, Lifted, Operators, Symbol, frontends
 from .grad_mode import modes
 from .inplace import check_dtype, of_a_graph, replace, tracer
@@ -16,6 +16,23 @@ from .layout_changes import check_resized, resize
 
 ACCUMULATED = frozenset({"sum", "nansum", "prod", "cumsum", "cumprod"})
 """Functions that compute in the dtype of `out`."""
+WORDS = {
+    "float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
+    "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+"""PyTorch's words for dtypes in errors of `out`."""
+
+EXACT = frozenset({
+    "abs", "addbmm", "addmm", "addmv", "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "baddbmm",
+    "bitwise_not", "bmm", "bucketize", "chain_matmul", "clamp", "clamp_max", "clamp_min", "clip", "complex",
+    "conj_physical", "cross", "cummax", "cummin", "diag", "dot", "floor", "frac", "gather", "heaviside", "histc",
+    "index_add", "index_copy", "index_select", "inner", "inv", "inverse", "isin", "isposinf", "kthvalue", "log_softmax",
+    "logcumsumexp", "masked_select", "matmul", "matrix_power", "max", "median", "min", "mm", "mode", "msort", "mv",
+    "nan_to_num", "nanmedian", "nanquantile", "neg", "nonzero", "norm", "polar", "qr", "quantile", "renorm", "round",
+    "scatter", "scatter_add", "searchsorted", "sgn", "sign", "signbit", "softmax", "sort", "svd", "take",
+    "take_along_dim", "tensordot", "topk", "tril", "triu", "vdot", "where",
+})  # fmt: skip
+"""Functions whose results are not cast: PyTorch takes an `out` of their dtype alone."""
 
 
 def into(
@@ -54,6 +71,11 @@ def into(
             f"write y = {name}(...), or do it under no_grad()",
         )
     for x, value in zip(targets, results, strict=True):
+        if name in EXACT and x.dtype != value.dtype:
+            raise DTypeError(
+                f"Expected out tensor to have dtype {WORDS[value.dtype.name]}, but got {WORDS[x.dtype.name]} instead",
+                f"{name}: cast the result, y.copy_({name}(...))",
+            )
         check_dtype(x, value, name)
         if x.shape != value.shape:
             check_resized(x, value.shape, name)

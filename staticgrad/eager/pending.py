@@ -14,7 +14,7 @@ from weakref import ref
 
 import numpy as np
 
-from ..operators import Count, F, Size, count_of, misuse, state
+from ..operators import Count, F, Size, count_of, disabled_torch_function, misuse, state
 from ..operators import Tensor as AnyTensor
 from .tape import FreedTensor, Record, memory_of
 from .tensor import PublicTensor, Tensor, new, wrap
@@ -63,6 +63,7 @@ class Pending(PublicTensor):
     gets the values."""
 
     __slots__ = ()
+    __torch_function__ = disabled_torch_function
 
     _value: Value
     _home: np.ndarray | None = None

@@ -152,9 +152,9 @@ def array_text(values: np.ndarray, indent: int) -> str:
     return _text(values, indent, form, summarize)
 
 
-def tensor_text(values: np.ndarray, notes: list[str]) -> str:
+def tensor_text(values: np.ndarray, notes: list[str], name: str = "tensor") -> str:
     """`tensor(...)`, with notes (dtype, grad_fn) on the last line, or on one of their own where they don't fit."""
-    prefix = "tensor("
+    prefix = f"{name}("
     text = prefix + array_text(values, len(prefix))
     if not values.size and values.shape != (0,):
         notes = [f"size={tuple(values.shape)}", *notes]

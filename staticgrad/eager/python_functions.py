@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ..base.types import shape_text
 from ..errors import DTypeError, GradientError, GraphError, ShapeError
-from ..operators import Lifted, Symbol
-from .inplace import check_change
-from .tensor import Tensor
+from ..operators import F, Lifted, Symbol, span_of
+from ..operators import Tensor as AnyTensor
+from .execution import link
+from .grad_mode import modes
+from .inplace import addresses, check_change, owner_of, places_of
+from .pending import settle_all
+from .tape import memory_of
+from .tensor import Tensor, wrap
 
 
 def _changed(x: Tensor, name: str, values: list[Any]) -> Tensor:
@@ -40,10 +45,46 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
 
 def storage_offset(self: Tensor) -> int:
     """Elements of the memory that this tensor shares before its first one."""
-    whole = self._data
+    return memory_of_array(self._data)[1]
+
+
+def memory_of_array(data: np.ndarray) -> tuple[np.ndarray, int]:
+    """The memory that an array lies in, as one axis, and the place of its first element there."""
+    whole = data
     while isinstance(whole.base, np.ndarray):
         whole = whole.base
-    return int((self._data.__array_interface__["data"][0] - whole.__array_interface__["data"][0]) // self.dtype.itemsize)
+    flat, at = whole.ravel("K"), data.__array_interface__["data"][0]
+    if whole.dtype != data.dtype:
+        flat = flat.view(data.dtype)
+    return flat, (at - flat.__array_interface__["data"][0]) // data.itemsize
+
+
+def _storage(self: Tensor, offset: int | None, extents: Sequence[int], steps: Sequence[int]) -> tuple[AnyTensor, int]:
+    """See `Operators._storage`. Gradients flow to the elements of this tensor. Raises GradientError where others are read."""
+    settle_all()
+    flat, place = memory_of_array(self._data)
+    first, own = place if offset is None else offset, self._dense()
+    if own is not None and 0 <= first - place <= self._data.size - span_of(extents, steps):
+        return own, first - place
+    owner = owner_of(self)
+    if self._tracked and modes.now.grad and first + span_of(extents, steps) <= flat.size:
+        if owner is self or not owner._data.flags.c_contiguous or not _reads_own(self, first - place, extents, steps):
+            raise GradientError(
+                "as_strided reads memory of a tensor that requires grad, but elements that are not its own", "write x.detach()"
+            )
+        return F.reshape(owner, (-1,)), first - place + places_of(self, owner).reshape(-1)[0]
+    whole = wrap(flat)
+    whole._memory = memory_of(self)
+    link(whole, owner)
+    return whole, first
+
+
+def _reads_own(x: Tensor, first: int, extents: Sequence[int], steps: Sequence[int]) -> bool:
+    """Whether all elements at these strides are elements of x. first: counted from the first element of x."""
+    at = x._data.__array_interface__["data"][0] + first * x._data.itemsize
+    for d, s in zip(extents, steps, strict=True):
+        at = np.add.outer(at, np.arange(d) * s * x._data.itemsize)
+    return bool(np.isin(at, addresses(x._data)).all())
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
@@ -55,14 +96,14 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     return bool(same and mine.shape == other.shape and mine.strides == other.strides)
 
 
-for _function in (apply_, map_, storage_offset, is_set_to):
+for _function in (apply_, map_, storage_offset, is_set_to, _storage):
     setattr(Tensor, _function.__name__, _function)
 
 
 def _needs_values(name: str) -> Callable[..., NoReturn]:
     def method(self: Any, *args: Any, **named: Any) -> NoReturn:
         raise GraphError(
-            f"x.{name}() calls Python for elements, or asks for an address, which only a tensor with a value has",
+            f"x.{name}() calls Python for elements, or asks for memory, which only a tensor with a value has",
             "call it outside of the graph or the compiled function",
         )
 
@@ -71,6 +112,6 @@ def _needs_values(name: str) -> Callable[..., NoReturn]:
     return method
 
 
-for _name in ("apply_", "map_", "storage_offset", "is_set_to"):
+for _name in ("apply_", "map_", "storage_offset", "is_set_to", "storage", "untyped_storage"):
     for _kind in (Symbol, Lifted):
         setattr(_kind, _name, _needs_values(_name))

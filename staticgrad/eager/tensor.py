@@ -16,6 +16,7 @@ from ..base.types import COMPLEX_OF, SUPPORTED, DTypeLike, ShapeLike, as_dtype, 
 from ..errors import GradientError, ShapeError, user_position
 from ..ir import OpDef
 from ..operators import (
+    ORDINARY,
     WRITERS,
     Count,
     F,
@@ -25,6 +26,7 @@ from ..operators import (
     TensorLike,
     as_array,
     check_change,
+    disabled_torch_function,
     frontends,
     lies_in,
     misuse,
@@ -312,7 +314,7 @@ class Tensor(Operators):
             notes.append(f"grad_fn=<{self._record.name()}>")
         elif self._tracked:
             notes.append("requires_grad=True")
-        return tensor_text(self._data, notes)
+        return tensor_text(self._data, notes, "tensor" if issubclass(PublicTensor, self.__class__) else self.__class__.__name__)
 
     def __str__(self) -> str:
         if frontends.tracing and state.tracer is not None:
@@ -330,7 +332,8 @@ class Tensor(Operators):
         known = memo.get((id(root), "memory"))  # tensors that share memory have copies that share memory
         if known is None:
             known = memo[id(root), "memory"] = np.array(root, order="K", copy=True), Memory()
-        copy = _restore(_part(known[0], *_place(self._data, root)), self._tracked, self.name, self._parameter)
+        copy = _restore(_part(known[0], *_place(self._data, root)), *self._facts()[1:])
+        vars(copy).update(deepcopy(own_attributes(self), memo))
         if root is not self._data:
             copy._memory = known[1]
         if self._grad is not None:
@@ -342,7 +345,15 @@ class Tensor(Operators):
         misuse.check_pickled(self._record is None)
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "a copy")
-        return _restore, (self._data, self._tracked, self.name, self._parameter)
+        return _restore, self._facts(), own_attributes(self) or None
+
+    def __setstate__(self, attributes: Mapping[str, Any]) -> None:
+        vars(self).update(attributes)
+
+    def _facts(self) -> tuple[Any, ...]:
+        """What `_restore` takes."""
+        facts = self._data, self._tracked, self.name, self._parameter
+        return facts if issubclass(PublicTensor, self.__class__) else (*facts, self.__class__)
 
     # the tape ----------------------------------------------------------------------------------------------------
 
@@ -393,6 +404,10 @@ class Tensor(Operators):
     def grad_fn(self) -> Any:
         """The operation that made it, a node of the tape; None for a leaf."""
         return None if self._record is None else self._record.node
+
+    @property
+    def output_nr(self) -> int:  # type: ignore[override]
+        return 0 if self._record is None else self._record.place
 
     @property
     def grad(self) -> AnyTensor | None:
@@ -606,6 +621,11 @@ def _as_tensor(value: Any) -> Any:
 
 make_public: list[Callable[..., Any]] = []
 """What `sg.Tensor(...)` makes; `creation.py` enters it."""
+subclassing: list[tuple[Callable[[], type], Callable[[Tensor, type], Any]]] = []
+"""The base of users' classes that take over functions, and what gives a tensor a class; `subclasses.py` enters them."""
+
+
+TAKES = "__torch_function__"
 
 
 class _EveryTensor(type):
@@ -616,8 +636,23 @@ class _EveryTensor(type):
     has a value now; that test runs in C.
     """
 
+    def __new__(mcls, name: str, bases: tuple[type, ...], members: dict[str, Any], asks: builtins.bool = False) -> Any:
+        found = members.get("__torch_function__") or next(filter(None, (getattr(b, TAKES, None) for b in bases)), None)
+        if found not in (None, disabled_torch_function) and not asks:
+            asking = subclassing[0][0]()
+            if not any(issubclass(b, asking) for b in bases):
+                bases = tuple([asking if b is PublicTensor else b for b in bases])
+                bases = bases if asking in bases else (*bases, asking)
+        return super().__new__(mcls, name, bases, members)
+
+    def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any], asks: builtins.bool = False) -> None:
+        super().__init__(name, bases, members)
+
     def __call__(cls, *args: Any, **named: Any) -> Any:
-        return make_public[0](*args, **named) if cls is PublicTensor else super().__call__(*args, **named)
+        if cls is not PublicTensor:
+            return super().__call__(*args, **named)
+        made = make_public[0](*args, **named)
+        return made if made.__class__ in ORDINARY else made.as_subclass(PublicTensor)
 
     def __instancecheck__(cls, x: Any) -> builtins.bool:
         return cls.__subclasscheck__(x.__class__)
@@ -631,7 +666,23 @@ class _EveryTensor(type):
 if TYPE_CHECKING:
     PublicTensor = Tensor
 else:
-    PublicTensor = _EveryTensor("Tensor", (Tensor,), {"__slots__": (), "__doc__": Tensor.__doc__, "__module__": "staticgrad"})
+
+    def _new(cls, *args: Any, **named: Any) -> Any:
+        """What `sg.Tensor(...)` makes, of a class that a user derived."""
+        made = make_public[0](*args, **named)
+        if any(made is a for a in (*args, *named.values())):
+            return made.as_subclass(cls)
+        return subclassing[0][1](made, cls)
+
+    def _as_it_is_made(self, *args: Any, **named: Any) -> None:
+        """Nothing: `__new__` has made it."""
+
+    PublicTensor = _EveryTensor(
+        "Tensor",
+        (Tensor,),
+        {"__slots__": (), "__doc__": Tensor.__doc__, "__module__": "staticgrad", "__new__": _new, "__init__": _as_it_is_made},
+    )
+    ORDINARY.add(PublicTensor)
 
 
 def wrap(data: np.ndarray, record: Record | None = None) -> Tensor:
@@ -679,13 +730,18 @@ def note_parent(record: Record, mode: Mode) -> None:
         record.metadata["parent_"] = mode.engine.visited
 
 
-def _restore(data: np.ndarray, tracked: bool, name: str, parameter: bool = False) -> Tensor:
+def _restore(data: np.ndarray, tracked: bool, name: str, parameter: bool = False, kind: Any = None) -> Tensor:
     """A leaf as it was copied or pickled."""
     tensor = Tensor(data, requires_grad=tracked)
     tensor.name = name
     if parameter:
         tensor._parameter = True
-    return tensor
+    return tensor if kind is None else subclassing[0][1](tensor, kind)
+
+
+def own_attributes(x: Tensor) -> dict[str, Any]:
+    """The attributes that a user has given a tensor."""
+    return {name: value for name, value in vars(x).items() if not hasattr(Tensor, name)}
 
 
 def _whole(data: np.ndarray) -> np.ndarray:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import int64
+from ..base.types import float64, int64, uint8
 from ..eager.calls.composites import composite
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
 from ..ops.settings import operand, size_text
 from .mean_poolings import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -89,14 +89,20 @@ def interpolate(
         pool: Any = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1]
         result: Tensor = pool(x, wanted)
         return result
-    for axis, (extent, count, factor) in enumerate(zip(x.shape[2:], wanted, factors, strict=True), 2):
-        known = None if recompute_scale_factor else factor
-        x = _along(x, axis, extent, count, known, mode, bool(align_corners), antialias)
-    return x
+    pixels = x.dtype == uint8 and mode in ("bilinear", "bicubic")
+    if mode in AXES and x.dtype.kind not in "fc" and not pixels:
+        raise DTypeError(f"interpolate: mode {mode!r} is not implemented for {x.dtype}", "cast it: x.float()")
+    x = F.astype(x, float64) if pixels else x
+    for axis in reversed(range(2, n + 2)) if pixels else range(2, n + 2):
+        known = None if recompute_scale_factor else factors[axis - 2]
+        x = _along(x, axis, x.shape[axis], wanted[axis - 2], known, mode, bool(align_corners), antialias, pixels)
+    return F.astype(x, uint8) if pixels else x
 
 
-def _along(x: Any, axis: int, extent: int, count: int, factor: float | None, mode: str, corners: bool, antialias: bool) -> Any:
-    """x with `count` elements along an axis."""
+def _along(
+    x: Any, axis: int, extent: int, count: int, factor: float | None, mode: str, corners: bool, antialias: bool, pixels: bool
+) -> Any:  # fmt: skip
+    """x with `count` elements along an axis. pixels: they are bytes, mixed in whole numbers and rounded for each axis."""
     if mode not in AXES:
         return F.take(x, _nearest(extent, count, factor, mode == "nearest-exact"), axis)
     scale = extent / count if factor is None else 1 / float(factor)
@@ -104,7 +110,7 @@ def _along(x: Any, axis: int, extent: int, count: int, factor: float | None, mod
         scale = (extent - 1) / (count - 1) if count > 1 else 0.0
     if antialias:
         matrix = _antialiased(extent, count, scale, mode == "bicubic", corners)
-        return _mixed(x, axis, matrix.astype(x.dtype))
+        return _mixed_pixels(x, axis, matrix) if pixels else _mixed(x, axis, matrix.astype(x.dtype))
     at = np.arange(count, dtype=np.float64)
     place = at * scale if corners else (at + 0.5) * scale - 0.5
     if mode == "bicubic":
@@ -116,6 +122,11 @@ def _along(x: Any, axis: int, extent: int, count: int, factor: float | None, mod
         low = np.minimum(np.floor(place), extent - 1)
         taps = [low, low + 1]
         weights = [1 - (place - low), place - low]
+    if pixels:
+        matrix = np.zeros((count, extent))
+        for tap, weight in zip(taps, weights, strict=True):
+            matrix[np.arange(count), np.clip(tap, 0, extent - 1).astype(np.int64)] += weight
+        return _mixed_pixels(x, axis, matrix)
     total: Any = None
     for tap, weight in zip(taps, weights, strict=True):
         index = np.clip(tap, 0, extent - 1).astype(np.int64)
@@ -124,6 +135,13 @@ def _along(x: Any, axis: int, extent: int, count: int, factor: float | None, mod
         part = F.take(x, index, axis) * weight.reshape(shape).astype(x.dtype)
         total = part if total is None else total + part
     return total
+
+
+def _mixed_pixels(x: Any, axis: int, matrix: np.ndarray) -> Any:
+    """As `_mixed`, of bytes in float64: PyTorch's weights are whole numbers of 16 bits, and the sums are rounded to bytes."""
+    unit = 2.0 ** next((p for p in range(22) if int(0.5 + float(matrix.max()) * 2 ** (p + 1)) >= 2**15), 22)
+    total = _mixed(x, axis, np.trunc(matrix * unit + np.copysign(0.5, matrix)))
+    return F.clamp(F.floor((total + unit / 2) / unit), 0.0, 255.0)
 
 
 def _nearest(extent: int, count: int, factor: float | None, exact: bool) -> np.ndarray:

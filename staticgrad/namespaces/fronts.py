@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from . import dtype_words
 from .absent import absent
 from .modules import Finder, resolve
 from .paths import PATHS
@@ -79,15 +80,23 @@ class Front(Finder):
         if not self.users:
             self.others = self._taken()
             sys.meta_path.insert(0, self)
+            self.begin()
         self.users += 1
         try:
             yield importlib.import_module(self.root)
         finally:
             self.users -= 1
             if not self.users:
+                self.end()
                 sys.meta_path.remove(self)
                 self._taken()
                 sys.modules.update(self.others)
+
+    def begin(self) -> None:
+        """What else is to be done while the name means this library."""
+
+    def end(self) -> None:
+        """The end of that."""
 
     def _taken(self) -> dict[str, ModuleType]:
         """The modules below the name, taken out of the table of imported ones."""
@@ -109,6 +118,12 @@ class TorchFront(Front):
         """Whether the path is that of a package that this library lacks, or below it."""
         parts = path.split(".")
         return not {".".join(parts[:n]) for n in range(1, len(parts) + 1)}.isdisjoint(unavailable()["*"])
+
+    def begin(self) -> None:
+        dtype_words.enter()
+
+    def end(self) -> None:
+        dtype_words.leave()
 
     def sources(self, path: str) -> Sequence[str]:
         return PATHS.get(path, () if path else ("",))

@@ -15,8 +15,9 @@ import numpy as np
 
 from ..eager import Tensor
 from ..eager import set_grad_enabled as _set_grad
+from ..eager.storage import TypedStorage, UntypedStorage  # noqa: F401 - `torch.storage`
 from ..eager.tape import RemovableHandle
-from ..operators import F
+from ..operators import F, disabled_torch_function, untaken
 
 Decorated = TypeVar("Decorated")
 
@@ -120,7 +121,7 @@ def _no(*args: Any, **named: Any) -> bool:
 
 _log_api_usage_once = _log_api_usage_metadata = _jit_set_profiling_mode = _jit_set_profiling_executor = _nothing
 _get_tracing_state = _set_tracing_state = _get_graph_executor_optimize = _get_dispatch_mode = _get_nested_int = _nothing
-_is_tracing = _is_torch_function_mode_enabled = _is_torch_xla_available = _has_torch_function = is_scripting = _no
+_is_tracing = _is_torch_function_mode_enabled = _is_torch_xla_available = is_scripting = _no
 is_batchedtensor = is_gradtrackingtensor = is_functorch_wrapped_tensor = _are_functorch_transforms_active = _no
 _is_compiled_autograd_enabled = is_fx_tracing = is_fx_symbolic_tracing = _jit_internal_is_scripting = _no
 _cuda_isInBadFork = False
@@ -131,17 +132,8 @@ def _set_grad_enabled(mode: bool) -> None:
     _set_grad(mode)
 
 
-def _disabled_torch_function_impl(func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    return func(*args, **(kwargs or {}))
-
-
-@contextlib.contextmanager
-def DisableTorchFunctionSubclass() -> Iterator[None]:
-    """A context that changes nothing: functions of tensors ask `__torch_function__` of no subclass inside the library."""
-    yield
-
-
-DisableTorchFunction = DisableTorchFunctionSubclass
+_disabled_torch_function_impl = disabled_torch_function
+DisableTorchFunctionSubclass = DisableTorchFunction = untaken
 
 
 def unwrap_if_dead(x: Any) -> Any:

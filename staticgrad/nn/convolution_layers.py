@@ -23,7 +23,7 @@ from .parameter import Parameter
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Conv(Module):
+class _ConvNd(Module):
     """Weights (out, in / groups, *kernel) - for a transposed one (in, out / groups, *kernel) - and bias (out,), both
     uniform in (-1/sqrt(k), 1/sqrt(k)) with k the weights of one output."""
 
@@ -97,7 +97,7 @@ class _Conv(Module):
         return functional.pad(x, [n for pair in reversed(pairs) for n in pair], self.padding_mode), 0
 
 
-class Conv1d(_Conv):
+class Conv1d(_ConvNd):
     """`functional.conv1d` with weight (out_channels, in_channels / groups, kernel) and bias (out_channels,).
 
     padding_mode: the contents of the padding, "zeros", "reflect", "replicate" or "circular". Raises ArgumentError for settings
@@ -115,7 +115,7 @@ class Conv1d(_Conv):
         return functional.conv1d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
-class Conv2d(_Conv):
+class Conv2d(_ConvNd):
     """`functional.conv2d` with weight (out_channels, in_channels / groups, kh, kw) and bias (out_channels,).
 
     padding_mode: as for Conv1d. Raises ArgumentError for settings out of range.
@@ -130,7 +130,7 @@ class Conv2d(_Conv):
         return functional.conv2d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
-class Conv3d(_Conv):
+class Conv3d(_ConvNd):
     """`functional.conv3d` with weight (out_channels, in_channels / groups, kd, kh, kw) and bias (out_channels,).
 
     padding_mode: as for Conv1d. Raises ArgumentError for settings out of range.
@@ -147,7 +147,7 @@ class Conv3d(_Conv):
         return functional.conv3d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
-class _ConvTranspose(_Conv):
+class _ConvTransposeNd(_ConvNd):
     transposed = True
 
     def __init__(
@@ -190,7 +190,7 @@ class _ConvTranspose(_Conv):
         return extra
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTransposeNd):
     """`functional.conv_transpose1d` with weight (in_channels, out_channels / groups, k) and bias (out_channels,).
 
     A call takes output_size, too, which sets the output padding. Raises ArgumentError for settings out of range.
@@ -205,7 +205,7 @@ class ConvTranspose1d(_ConvTranspose):
         )
 
 
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTransposeNd):
     """`functional.conv_transpose2d` with weight (in_channels, out_channels / groups, kh, kw) and bias (out_channels,).
 
     A call takes output_size, too, which sets the output padding. Raises ArgumentError for settings out of range.
@@ -222,7 +222,7 @@ class ConvTranspose2d(_ConvTranspose):
         )
 
 
-class ConvTranspose3d(_ConvTranspose):
+class ConvTranspose3d(_ConvTransposeNd):
     """`functional.conv_transpose3d` with weight (in_channels, out_channels / groups, kd, kh, kw) and bias (out_channels,).
 
     A call takes output_size, too, which sets the output padding. Raises ArgumentError for settings out of range.

@@ -177,6 +177,10 @@ def fans(tensor: AnyTensor) -> tuple[int, int]:
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
+_calculate_fan_in_and_fan_out = fans
+"""PyTorch's name of it."""
+
+
 def _spread(gain: float, fan: float) -> float:
     return gain / math.sqrt(fan) if fan > 0 else 0.0
 
@@ -192,7 +196,8 @@ def xavier_normal_(tensor: AnyTensor, gain: float = 1.0, generator: Any = None) 
     return normal_(tensor, 0.0, math.sqrt(2.0) * _spread(gain, sum(fans(tensor))), generator)
 
 
-def _fan(tensor: AnyTensor, mode: str) -> int:
+def _calculate_correct_fan(tensor: AnyTensor, mode: str) -> int:
+    mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ArgumentError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
     return fans(tensor)[mode == "fan_out"]
@@ -202,7 +207,7 @@ def kaiming_uniform_(
     tensor: AnyTensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> AnyTensor:
     """U(-b, b) with b = gain sqrt(3 / fan); `a` is leaky_relu's slope. Source: He et al., ICCV 2015, equation 14."""
-    bound = math.sqrt(3.0) * _spread(calculate_gain(nonlinearity, a), _fan(tensor, mode))
+    bound = math.sqrt(3.0) * _spread(calculate_gain(nonlinearity, a), _calculate_correct_fan(tensor, mode))
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -210,7 +215,7 @@ def kaiming_normal_(
     tensor: AnyTensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> AnyTensor:
     """N(0, s^2) with s = gain / sqrt(fan). Source: He et al., ICCV 2015, equation 14."""
-    return normal_(tensor, 0.0, _spread(calculate_gain(nonlinearity, a), _fan(tensor, mode)), generator)
+    return normal_(tensor, 0.0, _spread(calculate_gain(nonlinearity, a), _calculate_correct_fan(tensor, mode)), generator)
 
 
 # names without the underscore, of PyTorch before 0.4
@@ -250,3 +255,7 @@ __all__ = [
 ]
 
 __getattr__ = refusing(__name__, __all__)
+
+_no_grad_uniform_, _no_grad_normal_, _no_grad_trunc_normal_ = uniform_, normal_, trunc_normal_
+_no_grad_fill_, _no_grad_zero_ = constant_, zeros_
+"""PyTorch's names of what the functions do once gradients are off."""

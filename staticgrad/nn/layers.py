@@ -87,7 +87,16 @@ class NonDynamicallyQuantizableLinear(Linear):
     """The name under which PyTorch's attention has its last layer."""
 
 
-class Dropout(Module):
+class _DropoutNd(Module):
+    def __init__(self, p: float = 0.5, inplace: bool = False):
+        super().__init__()
+        self.p, self.inplace = check_probability(p), bool(inplace)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_DropoutNd):
     """While training, zero each element with probability p and scale the rest by 1 / (1 - p). Raises ArgumentError.
 
     Examples:
@@ -95,46 +104,39 @@ class Dropout(Module):
         tensor([1., 1.])
     """
 
-    def __init__(self, p: float = 0.5, inplace: bool = False):
-        super().__init__()
-        self.p, self.inplace = check_probability(p), bool(inplace)
-
     def forward(self, input: AnyTensor) -> AnyTensor:
         return functional.dropout(input, self.p, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
 
-
-class Dropout1d(Dropout):
+class Dropout1d(_DropoutNd):
     """`functional.dropout1d` while training: whole channels of (n, c, l) or (c, l)."""
 
     def forward(self, input: AnyTensor) -> AnyTensor:
         return functional.dropout1d(input, self.p, self.training, self.inplace)
 
 
-class Dropout2d(Dropout):
+class Dropout2d(_DropoutNd):
     """`functional.dropout2d` while training: whole channels of (n, c, h, w)."""
 
     def forward(self, input: AnyTensor) -> AnyTensor:
         return functional.dropout2d(input, self.p, self.training, self.inplace)
 
 
-class Dropout3d(Dropout):
+class Dropout3d(_DropoutNd):
     """`functional.dropout3d` while training: whole channels of (n, c, d, h, w) or (c, d, h, w)."""
 
     def forward(self, input: AnyTensor) -> AnyTensor:
         return functional.dropout3d(input, self.p, self.training, self.inplace)
 
 
-class AlphaDropout(Dropout):
+class AlphaDropout(_DropoutNd):
     """`functional.alpha_dropout` while training."""
 
     def forward(self, input: AnyTensor) -> AnyTensor:
         return functional.alpha_dropout(input, self.p, self.training, self.inplace)
 
 
-class FeatureAlphaDropout(Dropout):
+class FeatureAlphaDropout(_DropoutNd):
     """`functional.feature_alpha_dropout` while training."""
 
     def forward(self, input: AnyTensor) -> AnyTensor:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.types import DTypeLike, ShapeLike
-from ..eager import Tensor
+from ..eager import PublicTensor, Tensor
 from ..eager.inplace import tracer
 from ..errors import ArgumentError, ShapeError, TraceError, UninitializedError
 from ..operators import Operators
@@ -26,7 +26,7 @@ class UninitializedTensorMixin:
     def materialize(self, shape: ShapeLike, device: Any = None, dtype: DTypeLike | None = None) -> None:
         """Take memory of a shape, of undefined values, and become a plain tensor."""
         own: Any = self
-        own.__class__ = Tensor
+        own.__class__ = PublicTensor
         own.data = np.empty(shape, own._data.dtype if dtype is None else dtype)
 
     @property

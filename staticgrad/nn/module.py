@@ -13,13 +13,13 @@ from ..eager import Tensor, no_grad
 from ..eager.inplace import tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, TraceError
-from ..operators import Symbol, check_change, state
+from ..operators import Operators, Symbol, as_array, check_change, state
 from ..operators import Tensor as AnyTensor
 from ..tracing.module_settings import settings_of
 from .members import BUFFER, MODULE, PARAMETER, ROLES, TABLES, Hooks, Members, refuse_unexpected
 from .module_hooks import EVERY, HookHandle, OptionHandle, WithModule, backward_hook, call_with_hooks, registered
 from .parameter import Parameter, clear_gradients, is_buffer, mark
-from .state_dict import IncompatibleKeys, Loading, StateDictError, detached, fitting
+from .state_dict import IncompatibleKeys, Loading, StateDictError, detached, fitting, new_state_dict
 
 EXTRA = "_extra_state"
 EXPECTED = {
@@ -538,8 +538,9 @@ class Module:
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """`to(dtype)`, `to(device)`, `to(device, dtype)` or `to(tensor)`: cast floating parameters and buffers in place;
-        integer buffers stay. Raises DTypeError for a dtype that isn't floating, DeviceError for a device but the CPU."""
-        dtype = kwargs.get("dtype")
+        integer buffers stay. memory_format=channels_last: those of four axes lie in that order. Raises DTypeError for a dtype
+        that isn't floating, DeviceError for a device but the CPU."""
+        dtype, order = kwargs.get("dtype"), kwargs.get("memory_format")
         check_device(kwargs.get("device"))
         for value in args:
             if isinstance(value, Tensor):
@@ -548,6 +549,9 @@ class Module:
                 check_device(value)
             elif value is not None and not isinstance(value, bool):
                 dtype = value
+        if order is not None:
+            axes = 5 if str(order).endswith("3d") else 4
+            self._apply(lambda x: x.to(memory_format=order) if x.ndim == axes else x)  # type: ignore[arg-type, return-value]
         if dtype is None:
             return self
         dtype = as_dtype(dtype)
@@ -623,18 +627,21 @@ class Module:
         if len(args) == 1 and isinstance(args[0], str):
             given = {"prefix": args[0]}
         place = given.get("destination", destination)
-        found: dict[str, Tensor] = {} if place is None else place
+        found: dict[str, Tensor] = new_state_dict() if place is None else place
         self._save(found, given.get("prefix", prefix), given.get("keep_vars", keep_vars))
         return found
 
     def _save(self, found: dict[str, Tensor], prefix: str, keep: bool) -> None:
+        own = {"version": self._version}
+        if (metadata := getattr(found, "_metadata", None)) is not None:
+            metadata[prefix[:-1]] = own
         for hook in tuple(self._state_dict_pre_hooks.values()):
             hook(self, prefix, keep)
         self._save_to_state_dict(found, prefix, keep)
         for name, child in self._own(MODULE):
             child.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep)
         for hook in tuple(self._state_dict_hooks.values()):
-            hook(self, found, prefix, {})
+            hook(self, found, prefix, own)
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         """Add the members of this module alone to a state dict; a subclass may add more."""
@@ -646,9 +653,9 @@ class Module:
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
         """Copy values in, cast to each tensor's dtype. Returns the missing and the unexpected keys.
 
-        assign is accepted; values are copied, so that optimizers and compiled steps keep their tensors. Hooks are called
-        before, with a copy of the dict that they may change, and after. Raises StateDictError, before anything is changed,
-        for a shape that differs, for what a hook reports, and with `strict` for a missing or an unexpected key.
+        assign: the tensors of the dict themselves become the members, with their dtypes; optimizers keep the former ones.
+        Hooks are called before, with a copy of the dict that they may change, and after. Raises StateDictError, before anything
+        is changed, for a shape that differs, for what a hook reports, and with `strict` for a missing or an unexpected key.
 
         Examples:
             >>> source, target = nn.Linear(3, 2), nn.Linear(3, 2)
@@ -659,10 +666,12 @@ class Module:
         """
         if not isinstance(state_dict, Mapping):
             raise StateDictError(f"Expected state_dict to be dict-like, got {type(state_dict).__name__}.")
-        modules, loading = list(self.named_modules(remove_duplicate=False)), Loading(state_dict)
+        modules, loading = list(self.named_modules(remove_duplicate=False)), Loading(state_dict, assign)
+        metadata = getattr(state_dict, "_metadata", None) or {}
         for path, module in modules:
             prefix = f"{path}." if path else ""
-            module._load_from_state_dict(loading, prefix, {}, True, loading.missing, loading.unexpected, loading.errors)
+            own = dict(metadata.get(path, {}), **({"assign_to_params_buffers": True} if assign else {}))
+            module._load_from_state_dict(loading, prefix, own, True, loading.missing, loading.unexpected, loading.errors)
         result = loading.write(type(self).__name__, strict)
         for module in {id(module): module for _, module in modules}.values():
             for hook in tuple(module._load_state_dict_post_hooks.values()):
@@ -688,10 +697,23 @@ class Module:
                 if key.startswith(prefix) and not (child[0] in self._modules if child[1] else key in known):
                     unexpected_keys.append(key)
         whole = state_dict if isinstance(state_dict, Loading) else Loading({})
-        whole.found += fitting(state_dict, places, error_msgs)
+        found = fitting(state_dict, places, error_msgs)
+        if whole.assign:
+            whole.assigned += [(self, name[len(prefix) :], state_dict[name]) for name in places if name in state_dict]
+        else:
+            whole.found += found
         whole.extra += [(self, state_dict[extra])] if extra in known and extra in state_dict else []
         if whole is not state_dict and not error_msgs:
             whole.write("", False)
+
+    def _assign(self, name: str, value: Any) -> None:
+        """A tensor as the parameter or buffer of this name, which trains as the former one did."""
+        former = getattr(self, name)
+        if isinstance(former, Parameter):
+            given = value if isinstance(value, Operators) else as_array(value)
+            value = given if isinstance(given, Parameter) else Parameter(given, former.requires_grad)
+            value.requires_grad_(former.requires_grad)
+        setattr(self, name, value if isinstance(value, Operators) else Tensor(as_array(value)))
 
     def get_extra_state(self) -> Any:
         """What a subclass saves beside its tensors, under "_extra_state"; it writes `set_extra_state` too."""

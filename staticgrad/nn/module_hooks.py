@@ -61,6 +61,11 @@ class EveryModule:
     _forward_pre_hooks_with_kwargs: ClassVar[dict[int, bool]] = {}
 
 
+_global_forward_pre_hooks, _global_forward_hooks = EveryModule._forward_pre_hooks, EveryModule._forward_hooks
+_global_backward_pre_hooks, _global_backward_hooks = EveryModule._backward_pre_hooks, EveryModule._backward_hooks
+"""PyTorch's names of these."""
+
+
 REGISTERED: dict[str, dict[int, Callable[..., Any]]] = {role: {} for role in TABLES}
 """Hooks that are called when a module gets a member, by its role."""
 

@@ -19,7 +19,7 @@ from .module import Module
 from .parameter import Parameter
 
 
-class _BatchNorm(Module):
+class _NormBase(Module):
     """Weight (ones) and bias (zeros) of (num_features,); running_mean, running_var and num_batches_tracked are buffers.
 
     They change at each training step, in every mode: in a Session with the optimizer's step, or as
@@ -31,6 +31,7 @@ class _BatchNorm(Module):
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
+    _version = 2
     dims: tuple[int, ...] = ()
 
     def __init__(
@@ -66,6 +67,16 @@ class _BatchNorm(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_NormBase):
+    """Statistics of the whole batch."""
+
     def forward(self, input: AnyTensor) -> AnyTensor:
         if len(input.shape) not in self.dims:
             raise ShapeError(f"expected {' or '.join(f'{d}D' for d in self.dims)} input (got {len(input.shape)}D input)")
@@ -81,12 +92,6 @@ class _BatchNorm(Module):
         if count is not None:
             renew(self.num_batches_tracked, count, input)
         return out
-
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
-        )
 
 
 class BatchNorm1d(_BatchNorm):
@@ -166,7 +171,7 @@ class SyncBatchNorm(_BatchNorm):
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
         """Replace each batch norm in a module by one of this class, with the same parameters and statistics."""
         made: Module = module
-        if isinstance(module, _BatchNorm) and not isinstance(module, (_InstanceNorm, cls)):
+        if isinstance(module, _BatchNorm) and not isinstance(module, cls):
             made = synced = cls(
                 module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group
             )
@@ -178,7 +183,7 @@ class SyncBatchNorm(_BatchNorm):
         return made
 
 
-class _InstanceNorm(_BatchNorm):
+class _InstanceNorm(_NormBase):
     """As batch norm, for each sample by itself; by default without weights and running statistics."""
 
     def __init__(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.types import get_default_dtype
-from ..eager import Tensor, no_grad
-from ..operators import F, Symbol, as_array
+from ..eager import PublicTensor, Tensor, branded, no_grad
+from ..operators import F, Symbol, as_array, disabled_torch_function
 
 if TYPE_CHECKING:
 
@@ -40,14 +40,17 @@ else:
             made._persistent = persistent
             return made
 
-    class _ParameterType(type):
+    class _ParameterMeta(type(PublicTensor)):
         def __instancecheck__(cls, instance: Any) -> bool:
+            if cls is not Parameter:
+                return super().__instancecheck__(instance)
             return isinstance(instance, (Tensor, Symbol)) and instance._parameter
 
-    class Parameter(metaclass=_ParameterType):
+    class Parameter(PublicTensor, metaclass=_ParameterMeta):
         """`Parameter(data)` is a Tensor that requires grad; a Module registers it when assigned.
 
-        It makes a plain Tensor, so that arithmetic stays on its short path; `isinstance(p, nn.Parameter)` holds for it.
+        It makes a plain Tensor, so that arithmetic stays on its short path; `isinstance(p, nn.Parameter)` holds for it. Classes
+        that are derived from it have instances of their own.
         data: a tensor, whose memory it shares; numbers or an array, which it copies; nothing is an empty tensor. Raises
         DTypeError for a dtype that is not floating.
 
@@ -56,10 +59,16 @@ else:
             True
         """
 
+        __slots__ = ()
+        __torch_function__ = disabled_torch_function
+        _parameter = True
+
         def __new__(cls, data: Any = None, requires_grad: bool = True) -> Tensor:
             if isinstance(data, Tensor):
-                return mark(data.detach().requires_grad_(requires_grad))
-            return mark(Tensor(np.array(np.empty(0, get_default_dtype()) if data is None else as_array(data)), requires_grad))
+                made = mark(data.detach().requires_grad_(requires_grad))
+            else:
+                made = Tensor(np.array(np.empty(0, get_default_dtype()) if data is None else as_array(data)), requires_grad)
+            return mark(made if cls is Parameter else branded(made, cls))
 
 
 def tensor_of(data: Any) -> Tensor:

@@ -15,7 +15,7 @@ from ..ops.settings import whole_numbers
 from .module import Module
 
 
-class _MaxPool(Module):
+class _MaxPoolNd(Module):
     def __init__(
         self, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, dilation: ShapeLike = 1,
         return_indices: bool = False, ceil_mode: bool = False,
@@ -36,14 +36,14 @@ class _MaxPool(Module):
         return self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPoolNd):
     """`functional.max_pool1d`."""
 
     def forward(self, input: TensorLike) -> AnyTensor:
         return functional.max_pool1d(input, *self._settings())
 
 
-class MaxPool2d(_MaxPool):
+class MaxPool2d(_MaxPoolNd):
     """`functional.max_pool2d`.
 
     Examples:
@@ -55,14 +55,14 @@ class MaxPool2d(_MaxPool):
         return functional.max_pool2d(input, *self._settings())
 
 
-class MaxPool3d(_MaxPool):
+class MaxPool3d(_MaxPoolNd):
     """`functional.max_pool3d`."""
 
     def forward(self, input: TensorLike) -> AnyTensor:
         return functional.max_pool3d(input, *self._settings())
 
 
-class _MaxUnpool(Module):
+class _MaxUnpoolNd(Module):
     axes = 2
 
     def __init__(self, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0):
@@ -75,7 +75,7 @@ class _MaxUnpool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class MaxUnpool1d(_MaxUnpool):
+class MaxUnpool1d(_MaxUnpoolNd):
     """`functional.max_unpool1d`."""
 
     axes = 1
@@ -84,14 +84,14 @@ class MaxUnpool1d(_MaxUnpool):
         return functional.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class MaxUnpool2d(_MaxUnpool):
+class MaxUnpool2d(_MaxUnpoolNd):
     """`functional.max_unpool2d`."""
 
     def forward(self, input: TensorLike, indices: TensorLike, output_size: Sequence[int] | None = None) -> AnyTensor:
         return functional.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class MaxUnpool3d(_MaxUnpool):
+class MaxUnpool3d(_MaxUnpoolNd):
     """`functional.max_unpool3d`."""
 
     axes = 3
@@ -120,7 +120,7 @@ class AvgPool1d(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class _AvgPool(Module):
+class _AvgPoolNd(Module):
     def __init__(
         self, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, ceil_mode: bool = False,
         count_include_pad: bool = True, divisor_override: int | None = None,
@@ -141,7 +141,7 @@ class _AvgPool(Module):
         )  # fmt: skip
 
 
-class AvgPool2d(_AvgPool):
+class AvgPool2d(_AvgPoolNd):
     """`functional.avg_pool2d`.
 
     Examples:
@@ -153,14 +153,14 @@ class AvgPool2d(_AvgPool):
         return functional.avg_pool2d(input, *self._settings())
 
 
-class AvgPool3d(_AvgPool):
+class AvgPool3d(_AvgPoolNd):
     """`functional.avg_pool3d`."""
 
     def forward(self, input: TensorLike) -> AnyTensor:
         return functional.avg_pool3d(input, *self._settings())
 
 
-class _LPPool(Module):
+class _LPPoolNd(Module):
     def __init__(self, norm_type: float, kernel_size: ShapeLike, stride: ShapeLike | None = None, ceil_mode: bool = False):
         super().__init__()
         self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, bool(ceil_mode)
@@ -169,21 +169,21 @@ class _LPPool(Module):
         return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
 
 
-class LPPool1d(_LPPool):
+class LPPool1d(_LPPoolNd):
     """`functional.lp_pool1d`."""
 
     def forward(self, input: TensorLike) -> AnyTensor:
         return functional.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
-class LPPool2d(_LPPool):
+class LPPool2d(_LPPoolNd):
     """`functional.lp_pool2d`."""
 
     def forward(self, input: TensorLike) -> AnyTensor:
         return functional.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
-class LPPool3d(_LPPool):
+class LPPool3d(_LPPoolNd):
     """`functional.lp_pool3d`."""
 
     def forward(self, input: TensorLike) -> AnyTensor:

@@ -54,12 +54,20 @@ def _padding(name: str, axes: int, mode: str, base: type[_Padding] = _Padding, *
     return type(name, (base,), {"axes": axes, "mode": mode, "__doc__": doc, "__module__": __name__, **members})
 
 
+def _zero_padding(base: type[Any]) -> type[Any]:
+    def __init__(self: Any, padding: Any) -> None:
+        base.__init__(self, padding, 0.0)
+
+    members = {"__doc__": f"`{base.__name__}` with value 0.", "__module__": __name__, "__init__": __init__}
+    return type(base.__name__.replace("Constant", "Zero"), (base,), {**members, "extra_repr": _Padding.extra_repr})
+
+
 ConstantPad1d = _padding("ConstantPad1d", 1, "constant", _ConstantPadding)
 ConstantPad2d = _padding("ConstantPad2d", 2, "constant", _ConstantPadding)
 ConstantPad3d = _padding("ConstantPad3d", 3, "constant", _ConstantPadding)
-ZeroPad1d = _padding("ZeroPad1d", 1, "constant", value=0.0)
-ZeroPad2d = _padding("ZeroPad2d", 2, "constant", value=0.0)
-ZeroPad3d = _padding("ZeroPad3d", 3, "constant", value=0.0)
+ZeroPad1d = _zero_padding(ConstantPad1d)
+ZeroPad2d = _zero_padding(ConstantPad2d)
+ZeroPad3d = _zero_padding(ConstantPad3d)
 ReflectionPad1d = _padding("ReflectionPad1d", 1, "reflect")
 ReflectionPad2d = _padding("ReflectionPad2d", 2, "reflect")
 ReflectionPad3d = _padding("ReflectionPad3d", 3, "reflect")

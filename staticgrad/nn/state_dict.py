@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -37,6 +38,14 @@ class IncompatibleKeys(NamedTuple):
         return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
+def new_state_dict() -> dict[str, Any]:
+    """An empty state dict with `_metadata`, the versions of the modules by their paths."""
+    made: Any = OrderedDict()
+    made._metadata = OrderedDict()
+    found: dict[str, Any] = made
+    return found
+
+
 def snapshot(places: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Copies, without the tape."""
     trace = tracer()
@@ -66,8 +75,11 @@ def _overlaps(places: list[np.ndarray]) -> Callable[[np.ndarray], bool]:
 class Loading(dict[str, Any]):
     """A state dict while a module and all below it take over its values, which are written once all of them fit."""
 
-    def __init__(self, values: Mapping[str, Any]):
+    def __init__(self, values: Mapping[str, Any], assign: bool = False):
         super().__init__(values)
+        self.assign = assign
+        """Whether tensors become members, which `assigned` lists: modules, names and tensors."""
+        self.assigned: list[tuple[Any, str, Any]] = []
         self.missing: list[str] = []
         self.unexpected: list[str] = []
         self.errors: list[str] = []
@@ -85,6 +97,8 @@ class Loading(dict[str, Any]):
         if problems or self.errors:
             raise StateDictError(f"Error(s) in loading state_dict for {owner}:", *problems, *self.errors)
         write(self.found)
+        for module, name, value in self.assigned:
+            module._assign(name, value)
         for module, value in self.extra:
             module.set_extra_state(value)
         return IncompatibleKeys(self.missing, self.unexpected)

@@ -18,8 +18,15 @@ from .layers import Dropout, LayerNorm, Linear, made_kind
 from .module import Module
 
 
-def _copies(layer: Module, n: int) -> ModuleList:
-    return ModuleList([copy.deepcopy(layer) for _ in range(n)])
+def _get_clones(module: Module, N: int) -> ModuleList:
+    return ModuleList([copy.deepcopy(module) for _ in range(N)])
+
+
+def _get_activation_fn(activation: str) -> Any:
+    """The function of a name. Raises ArgumentError."""
+    if activation not in ACTIVATIONS:
+        raise ArgumentError(f"activation should be relu/gelu, not {activation}")
+    return ACTIVATIONS[activation]
 
 
 class TransformerEncoder(Module):
@@ -33,7 +40,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ):  # fmt: skip
         super().__init__()
-        self.layers = _copies(encoder_layer, num_layers)
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
@@ -59,8 +66,6 @@ class TransformerDecoderLayer(Module):
         device: Any = None, dtype: Any = None,
     ):  # fmt: skip
         super().__init__()
-        if isinstance(activation, str) and activation not in ACTIVATIONS:
-            raise ArgumentError(f"activation should be relu/gelu, not {activation}")
         made = {"bias": bias, "device": device, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **made)
         self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **made)
@@ -70,7 +75,7 @@ class TransformerDecoderLayer(Module):
         self.norm_first = bool(norm_first)
         self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model, layer_norm_eps, **made) for _ in range(3))
         self.dropout1, self.dropout2, self.dropout3 = (Dropout(dropout) for _ in range(3))
-        self.activation = ACTIVATIONS[activation] if isinstance(activation, str) else activation
+        self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
 
     def forward(
         self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, tgt_key_padding_mask: Any = None,
@@ -105,7 +110,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
         super().__init__()
-        self.layers = _copies(decoder_layer, num_layers)
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 

@@ -21,18 +21,33 @@ from .dispatch import (
 from .factories import LikePlacement, Options, Placement, factory
 from .former_names import FormerNode, retained, warn_former
 from .lifted import Application, Level, Lifted, concrete, ended, top_level
-from .memory import in_format, layout_of, lies_in
+from .memory import in_format, layout_of, lies_in, span_of
 from .methods import WRITERS, Operators, bind_methods, foreign, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .open_numbers import OpenNumber, OpenNumbers
+from .overrides import NOBODY, ORDINARY, disabled_torch_function, taken, takes_over, taking, untaken
 from .sizes import Count, Size, count_of
-from .spelling import INPLACE, NONE, Cached, as_it_is, enter_as, respelled, spelled, tensor_method, torch_function, with_example
+from .spelling import (
+    INPLACE,
+    NONE,
+    Cached,
+    as_it_is,
+    enter_as,
+    one_node,
+    respelled,
+    spelled,
+    tensor_method,
+    torch_function,
+    with_example,
+)
 from .symbols import GradFn, Symbol, flows, has_rank
 
 __all__ = [
     "INPLACE",
+    "NOBODY",
     "NONE",
     "NUMPY",
+    "ORDINARY",
     "SPECIAL",
     "WRITERS",
     "Application",
@@ -72,6 +87,7 @@ __all__ = [
     "control_of",
     "count_of",
     "default_graph",
+    "disabled_torch_function",
     "ended",
     "enter_as",
     "factory",
@@ -92,16 +108,22 @@ __all__ = [
     "numpy_twin",
     "operand_of",
     "no_route",
+    "one_node",
     "promotion",
     "public",
     "respelled",
     "retained",
     "routed",
+    "span_of",
     "spelled",
     "state",
+    "taken",
+    "takes_over",
+    "taking",
     "tensor_method",
     "top_level",
     "torch_function",
+    "untaken",
     "viewed",
     "warn_former",
     "with_example",

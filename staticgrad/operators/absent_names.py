@@ -25,7 +25,6 @@ TENSOR_REPLACED = {
         WHOLE,
     ),
     **dict.fromkeys(("ipu", "xpu", "mtia", "to_mkldnn", "record_stream"), ALONE),
-    "as_subclass": "tensors have one class: keep one in an object of yours",
     "prelu": "use sg.prelu(x, weight)",
     "const_data_ptr": "use x.data_ptr()",
     "dim_order": "use x.stride()",

@@ -207,7 +207,7 @@ def hardshrink(self: Any, lambd: float = 0.5) -> Tensor:
 
 def _without(name: str, instead: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **named: Any) -> Any:
-        raise ArgumentError(f"{name}: there are no storages here, each tensor has an array of NumPy's", instead)
+        raise ArgumentError(f"{name}: memory here is that of NumPy's arrays", instead)
 
     method.__name__ = name
     method.__doc__ = f"Refused: {instead}. Raises ArgumentError."
@@ -215,8 +215,6 @@ def _without(name: str, instead: str) -> Callable[..., Any]:
 
 
 for _name, _instead in (
-    ("storage", "x.numpy() is an array that shares the memory"),
-    ("untyped_storage", "x.numpy() is an array that shares the memory"),
     ("storage_type", "x.type() names the kind of tensor"),
     ("share_memory_", "send x.numpy() to the other process, or map a file with sg.from_file(name, shared=True)"),
 ):

@@ -63,6 +63,8 @@ class State(threading.local):
         """How many bodies of loops and branches are being built."""
         self.stream: Any = None
         """The random numbers of the eager loop or branch under way; None outside of any."""
+        self.untaken = 0
+        """How many contexts are open in which no `__torch_function__` is asked; see `overrides.py`."""
         self.levels: list[Any] = []
         """The function transforms (`vmap`, `jvp`, `grad`) whose functions are running, the innermost last."""
 

@@ -11,6 +11,8 @@ from ..base.devices import check_device
 from ..base.types import DTypeLike
 from ..errors import ArgumentError
 from .dispatch import frontends
+from .memory import in_format, order_of
+from .overrides import NOBODY, ORDINARY, taken
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 
@@ -65,6 +67,8 @@ def factory(record: type) -> Callable[[Factory], Factory]:
 
         @functools.wraps(function)
         def call(*args: Any, **options: Any) -> Any:
+            if args and args[0].__class__ not in ORDINARY and (answer := taken(call, args, options)) is not NOBODY:
+                return answer
             if options:
                 check_options(call.__name__, options, known)
                 out = options.pop("out", None)
@@ -72,12 +76,23 @@ def factory(record: type) -> Callable[[Factory], Factory]:
                     if options.get("dtype") is None and "dtype" in known:
                         options["dtype"] = getattr(out, "dtype", None)
                     return frontends.into(out, call.__name__.rstrip("_"), function, args, options, warns=False)
+                if options.get("memory_format") is not None:
+                    return _laid_out(function(*args, **options), options["memory_format"])
             return function(*args, **options)
 
         call.__signature__ = signature.replace(parameters=[*own, *named])  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
 
     return described
+
+
+def _laid_out(made: Any, memory_format: Any) -> Any:
+    """A new tensor whose elements lie in the order of a format."""
+    if order_of(made, memory_format) is None or made.is_contiguous(memory_format):
+        return made
+    if not isinstance(made, frontends.tensor_class):
+        return in_format(made, memory_format)
+    return in_format(made.detach(), memory_format).requires_grad_(made.requires_grad)
 
 
 def check_options(function: str, options: Mapping[str, Any], known: Container[str]) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.devices import Device
 from ..base.types import Axis, DTypeLike, ShapeLike
+from ..eager.storage import TypedStorage, UntypedStorage
 from ..eager.tape import Handle, Record
 from ..ir import Graph, Node
 from ..ir.op import OpDef
@@ -20,7 +21,8 @@ from .symbols import GradFn
 class Tensor:
     """A tensor of any mode: eager, traced by `@sg.compile`, or of a graph."""
 
-    def __init__(self, data: Any, requires_grad: builtins.bool = False) -> None: ...
+    def __init__(self, *args: Any, **named: Any) -> None:
+        """Nothing: `__new__` has made it."""
 
     def __getitem__(self, index: Index) -> Tensor: ...
 
@@ -454,14 +456,26 @@ class Tensor:
         """The positions of elements that are not 0, (number, axes). Eager only."""
 
     def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
-        """The elements of `input`, row-major, at these strides: a view, or a copy where `input` lies in memory in another
-        order."""
+        """The elements at these strides of the memory that `input` lies in: a view. storage_offset: the place of the first
+        one,
+        by default that of `input`. A tensor without a value has no memory but its elements, row-major.
+        """
 
     def as_strided_(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
         """`as_strided` in place: the tensor itself gets that shape. Raises GradientError as other in-place methods do."""
 
     def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
         """`input` (row-major) with `src` at the places of these strides."""
+
+    def as_subclass(self, cls: builtins.type) -> Any:
+        """A view of this tensor, of a class derived from `sg.Tensor`. Gradients flow through.
+
+        Examples:
+            >>> class Meters(sg.Tensor):
+            ...     pass
+            >>> sg.tensor([1.0, 2.0]).as_subclass(Meters) * 2
+            Meters([2., 4.])
+        """
 
     def asin(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse sine.
@@ -2252,6 +2266,10 @@ class Tensor:
                     [6., 8.]])
         """
 
+    @property
+    def output_nr(self) -> builtins.int:
+        """Which of the results of `grad_fn` it is; 0 for a leaf."""
+
     def permute(self, *axes: ShapeLike, dims: ShapeLike | None = None) -> Tensor:
         """input with its axes in the order `axes` (reversed when none are given).
 
@@ -2812,8 +2830,8 @@ class Tensor:
         ShapeError.
         """
 
-    def storage(self, *args: Any, **named: Any) -> Any:
-        """Refused: x.numpy() is an array that shares the memory. Raises ArgumentError."""
+    def storage(self) -> TypedStorage:
+        """The memory that this tensor lies in, as elements of its dtype; views of a tensor have the same."""
 
     def storage_offset(self) -> builtins.int:
         """Elements of the memory that this tensor shares before its first one."""
@@ -3189,8 +3207,8 @@ class Tensor:
     def unsqueeze_(self, axis: builtins.int) -> Tensor:
         """`unsqueeze` in place: the tensor itself gets that shape. Raises GradientError as other in-place methods do."""
 
-    def untyped_storage(self, *args: Any, **named: Any) -> Any:
-        """Refused: x.numpy() is an array that shares the memory. Raises ArgumentError."""
+    def untyped_storage(self) -> UntypedStorage:
+        """The memory that this tensor lies in, in bytes; views of a tensor have the same."""
 
     def var(
         self,
@@ -3607,8 +3625,10 @@ class Functions:
         *,
         out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> Tensor:
-        """The elements of `input`, row-major, at these strides: a view, or a copy where `input` lies in memory in another
-        order."""
+        """The elements at these strides of the memory that `input` lies in: a view. storage_offset: the place of the first
+        one,
+        by default that of `input`. A tensor without a value has no memory but its elements, row-major.
+        """
 
     @staticmethod
     def as_strided_copy(

@@ -14,6 +14,11 @@ from ..ir import Layout, Node, Pointwise, View
 from .dispatch import F
 
 
+def span_of(extents: Sequence[int], steps: Sequence[int]) -> int:
+    """The elements of memory from the first to the last of those at these strides."""
+    return 1 + sum((d - 1) * s for d, s in zip(extents, steps, strict=True))
+
+
 def layout_of(node: Node, known: dict[Node, Layout | None]) -> Layout | None:
     """The layout of a value; None where extents are unknown. known: layouts found before, and those of leaves that are not
     row-major."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..errors import DTypeError, ShapeError
 from . import spelling
 from .dispatch import NUMPY, F
 from .former_names import warn_former
+from .overrides import ORDINARY, takes_over
 from .sizes import Size
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ class Operators(Tensor):
 
     __slots__ = ()
     __array_priority__ = 1000
+
+    def __init_subclass__(cls) -> None:
+        if not takes_over(cls):
+            ORDINARY.add(cls)
 
     shape: Size
     dtype: np.dtype
@@ -62,6 +67,27 @@ class Operators(Tensor):
         """False. Nothing computed from a volatile tensor was recorded; `with no_grad():` says that today."""
         warn_former("volatile was removed (Variable.volatile is always False)", UserWarning)
         return False
+
+    def _storage(self, offset: int | None, extents: Sequence[int], steps: Sequence[int]) -> tuple[Tensor, int]:
+        """The memory that `as_strided` takes elements of, as one axis, and the place of the first of them there. A tensor
+        without a value has no memory but its elements, row-major."""
+        return F.reshape(self, (-1,)), offset or 0
+
+    def _dense(self) -> Tensor | None:
+        """The elements in the order of memory, as one axis; None where there are gaps between them, or elements that meet."""
+        strides = self.stride()
+        order = sorted(range(len(strides)), key=lambda axis: (-strides[axis], -self.shape[axis]))
+        whole = F.permute(self, order)
+        return F.reshape(whole, (-1,)) if whole.is_contiguous() else None
+
+    def _is_view(self) -> bool:
+        """Whether it shares memory with another tensor of the same tape."""
+        return self.is_view
+
+    @property
+    def output_nr(self) -> int:
+        """Which of the results of `grad_fn` it is; 0 for a leaf."""
+        return 0
 
     def t(self) -> Tensor:
         """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
@@ -119,7 +145,7 @@ class Operators(Tensor):
 
 def foreign(x: Any) -> bool:
     """Whether an operator leaves its other operand to that one's class: it is no tensor, array or number."""
-    return not (isinstance(x, (Operators, numbers.Number, np.generic)) or hasattr(x, "__array__"))
+    return not (isinstance(x, (Operators, numbers.Number, np.generic)) or hasattr(x, "__array__") or takes_over(x.__class__))
 
 
 def _operator(function: Callable[[Any, Any], Tensor], reflected: bool) -> Callable[..., Tensor]:

@@ -12,6 +12,7 @@ from ..errors import ArgumentError, DTypeError, StaticgradError
 from .dispatch import SPECIAL, frontends, numpy_twin, public, state
 from .former_names import FORMER_ORDERS, in_former_order
 from .node_names import node_of
+from .overrides import NOBODY, ORDINARY, SEQUENCES, taken
 
 SAME = (
     ("dim", "axis", "dims", "axes"),
@@ -73,6 +74,12 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
+        for a in (*args, *named.values()) if named else args:
+            kind = a.__class__
+            if kind not in ORDINARY and (kind not in SEQUENCES or not ORDINARY.issuperset(map(type, a))):
+                if (answer := taken(call, args, named)) is not NOBODY:
+                    return answer
+                break
         if named and not known.issuperset(named):
             if "out" in named and "out" not in known:
                 return written_to(call, name, args, named)
@@ -127,14 +134,19 @@ def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], str | No
 
 
 def one_node(function: Function) -> Function:
-    """The function; its calls are one node of the tape where PyTorch has one. `spelled` does it, too."""
+    """The function; its calls are one node of the tape where PyTorch has one, and ask the classes of its arguments first.
+    `spelled` does both, too."""
     node = node_of(function.__name__)
-    if node is None:
-        return function
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        if frontends.tracing and state.tracer is not None:
+        for a in (*args, *named.values()) if named else args:
+            kind = a.__class__
+            if kind not in ORDINARY and (kind not in SEQUENCES or not ORDINARY.issuperset(map(type, a))):
+                if (answer := taken(call, args, named)) is not NOBODY:
+                    return answer
+                break
+        if node is None or (frontends.tracing and state.tracer is not None):
             return function(*args, **named)
         start = frontends.tick()
         out = function(*args, **named)
@@ -189,7 +201,8 @@ def tensor_method(
     """As `torch_function`, of a function that takes its arguments by their own names alone."""
 
     def enter(function: Function) -> Function:
-        function = cached(one_node(function))
+        if cached is not as_it_is or node_of(function.__name__) is not None:  # elsewhere it would be one more call
+            function = cached(one_node(function))
         for name in (function.__name__.rstrip("_"), *names):
             enter_as(name, function, inplace=inplace)
         return function

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.signals import module
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Tensor, TensorLike, numpy_twin, public
+from ..operators import F, Tensor, TensorLike, numpy_twin, one_node, public
 from .settings import operand
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -17,6 +17,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 @public
 @numpy_twin(np.einsum)
+@one_node
 def einsum(equation: str, *operands: TensorLike) -> Tensor:
     """The sum over repeated subscripts, `einsum("bij,bjk->bik", x, y)`; "..." stands for axes that broadcast.
 

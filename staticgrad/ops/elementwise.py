@@ -120,7 +120,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor
 
 for _names, _made, _twin in (
     (("add",), by_method(spelled(add)), np.add), (("sub", "subtract"), by_method(spelled(sub)), np.subtract),
-    (("div", "divide", "true_divide"), by_method(div), np.true_divide),
+    (("div", "divide", "true_divide"), by_method(spelled(div)), np.true_divide),
 ):  # fmt: skip
     for _name in _names:
         enter_as(_name, _made, inplace=True)

@@ -164,7 +164,7 @@ def _hypot(op: Any, x: Any, y: Any) -> Any:
     return op.where(op.logical_or(p >= math.inf, q >= math.inf), math.inf, root)
 
 
-elementwise_op("hypot", np.hypot, slopes(lambda out, x, y: _ratio(x, out), lambda out, x, y: _ratio(y, out)),
+elementwise_op("hypot", np.hypot, slopes(lambda out, x, y: x / out, lambda out, x, y: y / out),
                scalar=_hypot, cost=30, error=(1.15, 1.15), doc="sqrt(input**2 + other**2), without overflow.")  # fmt: skip
 _fmod_op = host("fmod", np.fmod,
                 slopes(lambda out, x, y: F.ones_like(out), lambda out, x, y: -F.div(x, y, rounding_mode="trunc")), names=(),

@@ -11,6 +11,7 @@ from ..base.types import (
     DTypeLike,
     as_dtype,
     bool_,
+    broadcast_shapes,
     check_unmasked,
     get_default_dtype,
     integral,
@@ -159,9 +160,10 @@ PLAIN = frozenset({int, slice})
 
 
 def _general(x: Any, key: Any) -> Tensor:
+    key = as_read(key)
     keys = [_as_mask(k) for k in (key if isinstance(key, tuple) else (key,))]
     if sum(k is Ellipsis for k in keys) > 1:
-        raise ArgumentError("an index can have only one Ellipsis")
+        raise IndexRangeError("an index can have only one Ellipsis")
     consumed, n = sum(map(_axes_of, keys)), ndim_of(x)
     if n == 0 and _is_first(key):
         warn_former("indexing a 0-dim tensor with [0] is deprecated. Use `tensor.item()` to convert it to a number.")
@@ -180,7 +182,6 @@ def _is_first(key: Any) -> bool:
 
 def _as_mask(k: Any) -> Any:
     """One key, with masks as boolean arrays, whose values have to be known now."""
-    k = _as_boolean(k)
     if isinstance(k, (bool, np.bool_)):
         return np.asarray(k)
     if isinstance(k, list):
@@ -208,12 +209,33 @@ def _axes_of(k: Any) -> int:
     return 0 if k is None or k is Ellipsis else k.ndim if _is_mask(k) else 1
 
 
-def with_masks(key: Any) -> Any:
-    """A key with boolean masks in the place of uint8 ones, as PyTorch reads them, with its warning."""
-    return tuple(map(_as_boolean, key)) if isinstance(key, tuple) else _as_boolean(key)
+LONGEST = 31
+"""Items of a list that PyTorch takes for a tuple of keys."""
 
 
-def _as_boolean(k: Any) -> Any:
+def as_read(key: Any) -> Any:
+    """A key as PyTorch reads it: a list with lists, tensors or slices inside is a tuple of keys, a tuple inside of a tuple is a
+    list, a mask of uint8 is a boolean one. What is deprecated there is warned of."""
+    if key.__class__ is list and len(key) <= LONGEST and any(_is_key(k) for k in key):
+        warn_former(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of x[seq], or "
+            "x[tensor(seq)] for an index tensor.",
+            UserWarning,
+        )
+        key = tuple(key)
+    return tuple(map(_key_as_read, key)) if isinstance(key, tuple) else _key_as_read(key)
+
+
+def _is_key(k: Any) -> bool:
+    """Whether an item of a list is more than a number."""
+    return k is None or k is Ellipsis or isinstance(k, (Operators, np.ndarray, slice, list, tuple, range))
+
+
+def _key_as_read(k: Any) -> Any:
+    if k.__class__ is tuple:
+        return list(k)
+    if k.__class__ is np.ndarray and not k.ndim and k.dtype.kind in "iu":
+        return k.item()
     if getattr(k, "dtype", None) != uint8 or isinstance(k, np.generic):
         return k
     warn_former("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning)
@@ -234,7 +256,7 @@ def ints_first(array: np.ndarray, keys: tuple[Any, ...]) -> tuple[np.ndarray, tu
         if k is Ellipsis:
             whole += [slice(None)] * (array.ndim - sum(_axes_of(k) for k in keys))
         else:
-            whole += [k] if is_int else [slice(None)] * _axes_of(np.asarray(k) if isinstance(k, list) else k)
+            whole += [k] if is_int else [slice(None)] * _axes_of(np.asarray(k) if isinstance(k, (list, bool)) else k)
     return array[tuple(whole)], tuple([k for k, is_int in zip(keys, ints, strict=True) if not is_int])
 
 
@@ -285,7 +307,11 @@ def _subscript(x: Any, keys: list[Any]) -> Tensor:
             arrays.append((place, _as_index(list(k) if isinstance(k, range) else k)))
             place += 1
         else:
-            raise ArgumentError(f"an index is an int, a slice, None, Ellipsis or an integer array, got {k!r}")
+            raise IndexRangeError(
+                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+                f"{type(k).__name__})",
+                f"x[{k!r}]: write an int, a slice, None, Ellipsis, or an array of integers or booleans",
+            )
     if any(s != WHOLE for s in slices) or not (arrays or insert):
         x = apply(slice_op, x, slices=tuple(slices))
     if insert:
@@ -299,6 +325,13 @@ def _pick(x: Any, arrays: list[tuple[int, Any]]) -> Tensor:
         rest = [i for i in range(ndim_of(x)) if i not in axes]
         x, axes = F.permute(x, tuple(axes + rest)), list(range(len(axes)))
     indices = [bounded(k, x, a, negative=True) for a, (_, k) in zip(axes, arrays, strict=True)]
+    try:
+        broadcast_shapes(*[k.shape for k in indices])
+    except ShapeError:
+        shapes = ", ".join(str(list(k.shape)) for k in indices)
+        raise IndexRangeError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}", "give them one shape"
+        ) from None
     return apply(gather_op, x, *indices, axis=axes[0])
 
 

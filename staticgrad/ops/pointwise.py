@@ -32,6 +32,8 @@ from ..base.types import (
 from ..errors import DivisionError, DTypeError
 from ..ir import Call, Expand, Layout, Native, Node, OpDef, OverComplex, Pointwise, Range, Routine, define
 from ..operators import (
+    NOBODY,
+    ORDINARY,
     F,
     Operators,
     Symbol,
@@ -46,6 +48,7 @@ from ..operators import (
     numpy_twin,
     public,
     routed,
+    taken,
     tensor_method,
     torch_function,
 )
@@ -486,6 +489,10 @@ def _checked(op: OpDef) -> Callable[..., Tensor]:
 
     @functools.wraps(plain)
     def function(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
+        if (input.__class__ not in ORDINARY or other.__class__ not in ORDINARY) and (
+            answer := taken(function, (input, other), {})
+        ) is not NOBODY:
+            return answer  # type: ignore[no-any-return]
         kinds = dtype_of(input).kind, dtype_of(other).kind
         if not (set(INEXACT) & set(kinds)) and kinds != ("b", "b"):  # booleans have no division
             if kinds[1] == "b":
@@ -611,6 +618,10 @@ def _float_power(x: Any, exponent: Any) -> Any:
 @numpy_twin(np.copy)
 def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
     """A copy of input, row-major, in memory of its own. memory_format: `channels_last`, for another order of its elements."""
+    if input.__class__ not in ORDINARY:
+        given = {} if memory_format is None else {"memory_format": memory_format}
+        if (answer := taken(clone, (input,), given)) is not NOBODY:
+            return answer  # type: ignore[no-any-return]
     return apply(identity, input) if memory_format is None else in_format(input, memory_format)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.types import as_shape, broadcast_shapes, int64, normalize_axis
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Size, Symbol, Tensor, is_tensor, numpy_twin, routed, state, torch_function, viewed
+from ..operators import F, Size, Symbol, Tensor, numpy_twin, routed, state, torch_function, viewed
 from ..operators.open_numbers import UnknownNumber
 from .operands import dtype_of, extent, integer, ndim_of, several
 from .slicing import cut
@@ -212,8 +212,3 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
         raise DTypeError(f"unravel_index: expected indices to be integers, got {dtype_of(indices)}")
     indices = F.astype(indices, int64)
     return tuple(F.remainder(F.floor_divide(indices, s), d) for s, d in zip(steps, extents, strict=True))
-
-
-def storage_of(x: Any) -> Any:
-    """x, row-major, as one axis."""
-    return F.reshape(F.clone(x) if is_tensor(x) and not x.is_contiguous() else x, (-1,))

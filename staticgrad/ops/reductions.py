@@ -25,6 +25,8 @@ from ..base.types import (
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Expand, Extent, Node, OpDef, Range, Reduction, define
 from ..operators import (
+    NOBODY,
+    ORDINARY,
     Cached,
     F,
     Tensor,
@@ -37,6 +39,7 @@ from ..operators import (
     numpy_twin,
     routed,
     spelled,
+    taken,
     tensor_method,
     with_example,
 )
@@ -350,6 +353,11 @@ def reducer(
         dtype: Any = None,
         out: Tensor | None = None,
     ) -> Tensor:
+        if input.__class__ not in ORDINARY:
+            given = {"dim": dim, "keepdim": keepdim or keepdims or None, "dtype": dtype, "out": out}
+            named = {word: value for word, value in given.items() if value is not None}
+            if (answer := taken(function, (input,) if axis is None else (input, axis), named)) is not NOBODY:
+                return answer  # type: ignore[no-any-return]
         if dim is not None or keepdim:
             axis, keepdims = chosen(name, axis, dim), kept(name, keepdims, keepdim)
         if out is not None:

@@ -19,6 +19,7 @@ from ..operators import (
     as_array,
     frontends,
     numpy_twin,
+    one_node,
     public,
     routed,
     spelled,
@@ -82,6 +83,7 @@ def where(condition: TensorLike) -> tuple[Tensor, ...]: ...
 @public
 @numpy_twin(np.where)
 @routed
+@one_node
 def where(
     condition: TensorLike, input: TensorLike | None = None, other: TensorLike | None = None, *, out: Tensor | None = None
 ) -> Any:

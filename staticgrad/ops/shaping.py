@@ -26,6 +26,8 @@ from ..base.types import (
 from ..errors import ArgumentError, ShapeError, StaticgradError
 from ..ir import Expand, Layout, Node, OpDef, View, define
 from ..operators import (
+    NOBODY,
+    ORDINARY,
     Array,
     F,
     LikePlacement,
@@ -38,6 +40,7 @@ from ..operators import (
     public,
     routed,
     spelled,
+    taken,
     tensor_method,
     torch_function,
     viewed,
@@ -234,13 +237,22 @@ def _broadcast_layout(node: Node, at: Layout) -> Layout:
 def _broadcast_eval(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     lead = len(shape) - x.ndim
     fits = lead >= 0 and all(a in (1, b) for a, b in zip(x.shape, shape[lead:], strict=True))
+    if fits and x.size == math.prod(shape):
+        return _with_axes(x, lead)
     return repeated(x, shape) if fits else np.broadcast_to(x, shape)
+
+
+def _with_axes(x: np.ndarray, count: int) -> np.ndarray:
+    """x with new axes of extent 1: nothing is repeated, so the view can be changed."""
+    return x[(None,) * count + (...,)]
 
 
 def _broadcasting(node: Node) -> Callable[..., Any]:
     """See `OpDef.prepared`."""
     given, shape = node.inputs[0].type.shape, node.type.shape
     lead, kind = len(shape) - len(given), node.type.dtype
+    if math.prod(given) == math.prod(shape):
+        return lambda x: _with_axes(x, lead)
     steps = Layout.contiguous(given).strides
     strides = [0] * lead + [s * kind.itemsize if a == b else 0 for a, b, s in zip(given, shape[lead:], steps, strict=True)]
 
@@ -354,6 +366,8 @@ def reshape(input: TensorLike, *extents: ShapeLike, shape: ShapeLike | None = No
                 [3, 4, 5]])
     """
     given: Any = extents if shape is None else (shape,)
+    if input.__class__ not in ORDINARY and (answer := taken(reshape, (input, *given), {})) is not NOBODY:
+        return answer  # type: ignore[no-any-return]
     if len(given) == 1 and not isinstance(given[0], (int, np.integer)):
         given = given[0]
     try:
@@ -480,6 +494,8 @@ def transpose(input: TensorLike, *axes: ShapeLike, dim0: int | None = None, dim1
         >>> sg.transpose(sg.zeros(2, 3), 0, 1).shape
         torch.Size([3, 2])
     """
+    if input.__class__ not in ORDINARY and (answer := taken(transpose, (input, *axes), {})) is not NOBODY:
+        return answer  # type: ignore[no-any-return]
     if dim0 is not None or dim1 is not None:
         axes = tuple([d for d in (dim0, *axes, dim1) if d is not None])
         if len(axes) != 2:

@@ -9,11 +9,12 @@ import numpy as np
 from ..base.types import TensorType, as_shape, normalize_axis
 from ..errors import ArgumentError, ShapeError
 from ..ir import Attribute, Layout, Node, OpDef, View, define
-from ..operators import F, Tensor, apply, numpy_twin, torch_function
+from ..operators import F, Tensor, apply, numpy_twin, span_of, torch_function
 from . import attributes as at
 from .gathering import bounded, scatter_op
 from .operands import extent, integer, ndim_of
-from .rearranging import movedim, storage_of
+from .rearranging import movedim
+from .settings import operand
 from .slicing import cut
 
 # records --------------------------------------------------------------------------------------------------------------
@@ -185,17 +186,19 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
 
 @torch_function()
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """The elements of `input`, row-major, at these strides: a view, or a copy where `input` lies in memory in another order."""
+    """The elements at these strides of the memory that `input` lies in: a view. storage_offset: the place of the first one,
+    by default that of `input`. A tensor without a value has no memory but its elements, row-major."""
     extents, steps = as_shape(size), as_shape(stride)
     if len(extents) != len(steps):
         raise ArgumentError(f"as_strided: mismatch in length of strides and shape, {steps} and {extents}")
-    first = integer("as_strided", "storage_offset", storage_offset or 0)
-    memory = storage_of(input)
-    whole = extent("as_strided", memory, 0)
+    given = None if storage_offset is None else integer("as_strided", "storage_offset", storage_offset)
     if 0 in extents:
-        return F.reshape(cut(memory, 0, 0, 0), extents)
-    last = first + sum((d - 1) * s for d, s in zip(extents, steps, strict=True))
-    if min(first, *steps, 0) < 0 or last >= whole:
+        return F.reshape(cut(F.reshape(input, (-1,)), 0, 0, 0), extents)
+    if given is not None and given < 0:
+        raise ArgumentError(f"as_strided: Storage size calculation overflowed: a negative storage_offset, {given}")
+    memory, first = operand(input)._storage(given, extents, steps)
+    whole, last = extent("as_strided", memory, 0), first + span_of(extents, steps) - 1
+    if first < 0 or last >= whole:
         raise ArgumentError(
             f"as_strided: size {list(extents)}, stride {list(steps)} and storage_offset {first} reach beyond {whole} elements"
         )

@@ -16,11 +16,11 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 
 from ..base.files import replacing
-from ..eager import Tensor
+from ..eager import PublicTensor, Tensor
 from ..errors import ArgumentError
 from ..safetensors import from_bytes, to_bytes
 from . import torch_archive
-from .errors import SerializationError
+from .errors import SerializationError, UnsafeObjectError
 from .locations import MapLocation, check_location
 from .nesting import Table, restored
 from .storages import share
@@ -41,16 +41,16 @@ def save(
     pickle_protocol: int | None = None,
     _use_new_zipfile_serialization: bool = True,
     *,
-    weights_only: bool = True,
+    weights_only: bool | None = None,
 ) -> None:
     """Write a nesting of dicts, lists, tuples, sets, numbers, strings, None, arrays and tensors, such as a checkpoint.
 
     f: a path, whose former file is replaced at once or not at all, or a stream of bytes. Tensors that share memory share it
     when they are loaded; one tensor that occurs twice is one tensor. The file is in the format of safetensors.
 
-    weights_only=False pickles everything else, such as whole modules; loading runs code of the file then, and has to be asked
-    for in the same words. Arguments about pickle are accepted otherwise, and do nothing. Raises SerializationError, before
-    anything is written, for other objects, and OSError.
+    Other objects, such as whole modules, are pickled; loading runs code of the file then, and has to be asked for by
+    `weights_only=False`. weights_only=True raises SerializationError for them, before anything is written; False pickles in any
+    case. Arguments about pickle are accepted otherwise, and do nothing. Raises OSError.
 
     Examples:
         >>> model = nn.Linear(2, 1)
@@ -62,7 +62,15 @@ def save(
     """
     table = Table()
     try:
-        root = table.item(obj) if weights_only else _pickled(obj, table, pickle_protocol)
+        try:
+            root = _pickled(obj, table, pickle_protocol) if weights_only is False else table.item(obj)
+        except UnsafeObjectError as unsafe:
+            if weights_only:
+                raise
+            try:
+                root = _pickled(obj, table := Table(), pickle_protocol)
+            except (pickle.PicklingError, AttributeError, TypeError):
+                raise unsafe from None
     except RecursionError:
         raise SerializationError("save: the containers are nested too deeply") from None
     storages, places = share(table.arrays)
@@ -107,7 +115,8 @@ class _Pickler(pickle.Pickler):
         self._table = table
 
     def persistent_id(self, obj: Any) -> Any:
-        return self._table.item(obj)["at"] if isinstance(obj, Tensor) else None
+        plain = isinstance(obj, Tensor) and issubclass(PublicTensor, type(obj))  # others keep their class
+        return self._table.item(obj)["at"] if plain else None
 
 
 class _Unpickler(pickle.Unpickler):

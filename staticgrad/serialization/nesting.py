@@ -18,7 +18,7 @@ from ..base.types import SUPPORTED, as_dtype
 from ..eager import Tensor
 from ..operators import Symbol, frontends, state
 from ..operators.sizes import Size
-from .errors import SerializationError
+from .errors import SerializationError, UnsafeObjectError
 from .storages import Place, Storages, part
 
 PLAIN = (type(None), bool, int, float, str)
@@ -91,10 +91,10 @@ class Table:
             raise SerializationError(
                 f"{self.where} is a tensor of a graph, whose value lies in a session", "save sess.run(tensor)"
             )
-        raise SerializationError(
+        raise UnsafeObjectError(
             f"{self.where} is an object of class {kind.__name__}, which is not a tensor, a number, a string, None, or a dict, "
             "list, tuple or set of these",
-            "save its state: obj.state_dict() or vars(obj); or pickle it with save(..., weights_only=False)",
+            "save its state: obj.state_dict() or vars(obj); or let save pickle it, without weights_only",
         )
 
     def _inside(self, name: str, value: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.types import SUPPORTED, check_unmasked, shape_text
 from ..eager.calls.kernels import row_major
-from ..eager.tensor import Tensor
+from ..eager.tensor import PublicTensor, Tensor
 from ..errors import TraceError
 from ..operators import Symbol, as_array
 from .containers import blank, native_class, refill, same_members, snapshot
@@ -164,6 +164,11 @@ class Call:
         if isinstance(arg, Tensor):
             if id(arg) in self.bound:
                 self.parts.append(("tensor", id(arg)))
+            elif type(arg) is not PublicTensor and isinstance(arg, PublicTensor):
+                raise TraceError(
+                    f"a compiled function gets a tensor of class {type(arg).__name__}: in a trace it has none",
+                    "pass x.as_subclass(sg.Tensor), or keep the tensor in an attribute of a module",
+                )
             else:
                 self._array(arg, arg._data)
         elif isinstance(arg, Symbol):

@@ -25,6 +25,7 @@ import numpy as np
 
 from ..base import logs
 from ..base.devices import device
+from ..base.number_limits import finfo, iinfo
 from ..eager.tensor import Tensor
 from ..errors import PACKAGE_DIR, TraceError, Where
 from ..operators import Symbol
@@ -43,7 +44,7 @@ from .state_inputs import Structure
 
 PLAIN = (
     bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range, slice, device, Size, Structure,
-    np.finfo, np.iinfo,
+    np.finfo, np.iinfo, finfo, iinfo,
 )  # fmt: skip
 UNIQUE = (*PLAIN, type, enum.Enum, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.dtype)
 """Classes of objects for which no other object stands in a trace."""

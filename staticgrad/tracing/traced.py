@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -15,9 +15,9 @@ from ..eager.tape import Handle
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..ir import Graph, Layout, Node
-from ..operators import F, GradFn, Index, Symbol, TensorLike, misuse, retained, state
+from ..operators import F, GradFn, Index, Symbol, TensorLike, misuse, retained, span_of, state
 from ..operators import Tensor as AnyTensor
-from ..ops.indexing import with_masks
+from ..ops.indexing import as_read
 from ..ops.pointwise import stop_gradient_op
 from .observer.code_origin import IGNORED, origin_of
 from .selection import is_unknown_mask, select
@@ -48,7 +48,7 @@ class Traced(Symbol):
         return self.node.name or self.node.op.name
 
     def __getitem__(self, key: Index) -> AnyTensor:
-        key = with_masks(met(key))
+        key = as_read(met(key))
         selected: AnyTensor = select(self, key) if is_unknown_mask(key) else F.getitem(self, key)
         return selected
 
@@ -168,6 +168,14 @@ class Traced(Symbol):
     def _layout(self) -> Layout:
         layout: Layout = self.tracer.layout(self)
         return layout
+
+    def _storage(self, offset: int | None, extents: Sequence[int], steps: Sequence[int]) -> tuple[AnyTensor, int]:
+        layout = self._layout()
+        first = 0 if offset is None else offset - layout.offset
+        own = self._dense()
+        if own is None or first < 0 or first + span_of(extents, steps) > self._count():
+            self._no_value("the memory around it", "give as_strided a tensor whose own elements it takes")
+        return own, first
 
     @property
     def is_view(self) -> bool:

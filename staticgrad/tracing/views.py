@@ -21,7 +21,7 @@ from ..errors import ArgumentError, ShapeError
 from ..ir import Layout, Node, OpDef, View
 from ..operators import F, Symbol, apply
 from ..operators.memory import reshaped
-from ..ops.indexing import with_masks
+from ..ops.indexing import as_read
 from ..ops.placing import written
 from .selection import Selection, is_unknown_mask, widened
 from .sharing import share
@@ -245,7 +245,7 @@ def _part(array: np.ndarray, steps: Sequence[Step]) -> np.ndarray:
 def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
     """`target[key] = value`. Raises as eager mode does, and ArgumentError for a mask with as many values as it has places."""
     x = tracer.value(target) if isinstance(target, Tensor) else target
-    key = with_masks(key)
+    key = as_read(key)
     keys = key if isinstance(key, tuple) else (key,)
     if isinstance(value, Selection):
         if not is_unknown_mask(key):

@@ -252,6 +252,8 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "invalid output_size [9, 4]"),
     (lambda: F.avg_pool2d(sg.ones((1, 4, 4)), 2, divisor_override=0), ArgumentError, "divisor must be not zero"),
     (lambda: F.interpolate(sg.ones((1, 1, 4)), 2, mode="bilinear"), ShapeError, "interpolate: mode 'bilinear'"),
+    (lambda: F.interpolate(sg.ones((1, 1, 4, 4), dtype=sg.int32), 2, mode="bilinear"), DTypeError, "not implemented for int32"),
+    (lambda: F.interpolate(sg.ones((1, 1, 4), dtype=sg.uint8), 2, mode="linear"), DTypeError, "is not implemented for uint8"),
     (lambda: F.interpolate(sg.ones((1, 1, 4)), 2, 2.0), ArgumentError, "only one of size or scale_factor should be defined"),
     (lambda: F.interpolate(sg.ones((1, 1, 4)), 2, align_corners=True), ArgumentError, "align_corners option can only be set"),
     (lambda: F.interpolate(sg.ones((1, 1, 4)), 2, antialias=True), ArgumentError, "Anti-alias option is restricted to"),
@@ -295,3 +297,38 @@ def test_a_special_value_stays_in_its_windows(pool: Any, touched: int, value: fl
     assert special.sum() == touched
     out.backward(sg.tensor(np.where(special, value, 1.0)))
     assert 0 < np.isfinite(x.grad.numpy()).sum() < 36
+
+
+BYTES: list[tuple[dict[str, Any], list[list[int]]]] = [
+    ({"scale_factor": 2, "mode": "bilinear"},
+     [[0, 64, 191, 192, 66, 3], [25, 67, 151, 158, 88, 52], [75, 74, 70, 89, 131, 151], [100, 77, 30, 55, 152, 200]]),
+    ({"size": (3, 5), "mode": "bicubic"}, [[0, 123, 255, 119, 0], [55, 84, 131, 119, 110], [118, 44, 0, 118, 238]]),
+    ({"size": (1, 2), "mode": "bilinear", "antialias": True}, [[81, 113]]),
+    ({"size": (3, 2), "mode": "bicubic", "antialias": True}, [[102, 99], [80, 115], [57, 131]]),
+    ({"size": (3, 5), "mode": "bilinear", "align_corners": True},
+     [[0, 128, 255, 129, 3], [50, 91, 131, 117, 102], [100, 54, 7, 104, 200]]),
+]  # fmt: skip
+"""Arguments, and what PyTorch 2.13 makes of an image of bytes."""
+
+
+@pytest.mark.parametrize(("named", "expected"), BYTES, ids=range(len(BYTES)))
+def test_interpolated_bytes_are_rounded_as_in_pytorch(named, expected):
+    x = sg.tensor([[[[0, 255, 3], [100, 7, 200]]]], dtype=sg.uint8)
+    for f in (F.interpolate, sg.compile(F.interpolate)):
+        found = f(x, **named)
+        assert found.dtype == sg.uint8
+        assert found[0, 0].tolist() == expected
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("antialias", [False, True])
+def test_interpolated_bytes_of_random_images(torch, mode: str, antialias: bool):
+    rng = np.random.default_rng(0)
+    for shape in ((1, 3, 8, 9), (2, 1, 5, 7)):
+        image = rng.integers(0, 256, shape).astype(np.uint8)
+        for size in ((4, 4), (13, 11), (8, 20)):
+            for corners in (False, True):
+                named = {"size": size, "mode": mode, "antialias": antialias, "align_corners": corners}
+                expected = torch.nn.functional.interpolate(torch.tensor(image), **named)
+                np.testing.assert_array_equal(F.interpolate(sg.tensor(image), **named).numpy(), expected.numpy())

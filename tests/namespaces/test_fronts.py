@@ -304,3 +304,48 @@ def test_a_tensorflow_program_is_run_as_it_is(tmp_path):
     done = command("tf1", "program.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "0.125 True 1.15.5\n"
+
+
+def test_dtypes_have_pytorchs_attributes_inside():
+    with sg.as_torch() as torch:
+        x = torch.ones(2)
+        assert x.dtype.is_floating_point
+        assert not x.dtype.is_complex
+        assert torch.int64.is_signed
+        assert not torch.uint8.is_signed
+        assert torch.complex64.is_complex
+        assert torch.float32.to_complex() == torch.complex64
+        assert torch.complex128.to_real() == torch.float64
+        assert torch.int64.itemsize == 8
+    assert not hasattr(x.dtype, "is_floating_point")
+
+
+def test_private_names_that_packages_import():
+    with sg.as_torch() as torch:
+        from torch.distributions.constraints import _GreaterThan, _Interval, _Real
+        from torch.distributions.kl import _KL_REGISTRY
+        from torch.nn.init import _calculate_fan_in_and_fan_out, _no_grad_trunc_normal_
+        from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
+        from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
+        from torch.nn.modules.dropout import _DropoutNd
+        from torch.nn.modules.module import _global_forward_hooks
+        from torch.nn.modules.pooling import _AvgPoolNd, _MaxPoolNd
+        from torch.nn.modules.transformer import _get_activation_fn, _get_clones
+        from torch.storage import TypedStorage, UntypedStorage
+
+        assert all(issubclass(kind, torch.distributions.constraints.Constraint) for kind in (_GreaterThan, _Interval, _Real))
+        assert (torch.distributions.Normal, torch.distributions.Normal) in _KL_REGISTRY
+        assert _calculate_fan_in_and_fan_out(torch.ones(2, 3, 4)) == (12, 8)
+        assert _no_grad_trunc_normal_(torch.ones(2), 0.0, 1.0, -2.0, 2.0).shape == (2,)
+        assert isinstance(torch.nn.InstanceNorm1d(2), _NormBase)
+        assert not isinstance(torch.nn.InstanceNorm1d(2), _BatchNorm)
+        assert isinstance(torch.nn.ConvTranspose1d(1, 1, 1), _ConvTransposeNd)
+        assert issubclass(_ConvTransposeNd, _ConvNd)
+        assert isinstance(torch.nn.Dropout3d(), _DropoutNd)
+        assert _global_forward_hooks == {}
+        assert isinstance(torch.nn.MaxPool2d(2), _MaxPoolNd)
+        assert isinstance(torch.nn.AvgPool2d(2), _AvgPoolNd)
+        assert len(_get_clones(torch.nn.ReLU(), 2)) == 2
+        assert _get_activation_fn("relu") is torch.nn.functional.relu
+        assert isinstance(torch.ones(1).storage(), TypedStorage)
+        assert isinstance(torch.ones(1).untyped_storage(), UntypedStorage)

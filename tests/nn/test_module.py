@@ -619,3 +619,63 @@ def test_a_state_dict_of_views_of_the_module():
     expected = second.tolist(), first.T.tolist()
     module.load_state_dict(module.state_dict() | {"0.weight": second, "1.weight": first.T})
     assert (module[0].weight.tolist(), module[1].weight.tolist()) == expected
+
+
+def test_a_state_dict_tells_the_versions_of_its_modules():
+    model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    state = model.state_dict()
+    assert dict(state._metadata) == {"": {"version": 1}, "0": {"version": 1}, "1": {"version": 2}}
+    seen = []
+    model[1].register_load_state_dict_pre_hook(lambda module, state, prefix, own, *rest: seen.append((prefix, own)))
+    model.load_state_dict(state)
+    model.load_state_dict(dict(state), assign=True)
+    assert seen == [("1.", {"version": 2}), ("1.", {"assign_to_params_buffers": True})]
+    assert type(copy.deepcopy(state)) is type(state)
+    assert copy.deepcopy(state)._metadata == state._metadata
+
+
+def test_loading_may_assign_the_tensors():
+    model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    model[0].bias.requires_grad_(False)
+    state = {name: tensor.clone() for name, tensor in model.double().state_dict().items()}
+    model.float()
+    former = model[0].weight
+    assert str(model.load_state_dict(state, assign=True)) == "<All keys matched successfully>"
+    assert model[0].weight is not former
+    assert model[0].weight.data_ptr() == state["0.weight"].data_ptr()
+    assert model[0].weight.dtype == sg.float64
+    assert isinstance(model[0].weight, nn.Parameter)
+    assert (model[0].weight.requires_grad, model[0].bias.requires_grad) == (True, False)
+    assert model[1].running_mean is state["1.running_mean"]
+    state["0.weight"] = sg.zeros(3, 2)
+    kept = model[0].bias
+    with pytest.raises(RuntimeError, match=r"size mismatch for 0\.weight"):
+        model.load_state_dict(state, assign=True)
+    assert model[0].bias is kept
+
+
+def test_a_compiled_step_sees_assigned_tensors():
+    model = nn.Linear(2, 1, bias=False)
+    f = sg.compile(lambda x: model(x))
+    x = sg.ones(1, 2)
+    for value in (1.0, 3.0):
+        model.load_state_dict({"weight": sg.full((1, 2), value)}, assign=True)
+        assert f(x).item() == model(x).item() == 2 * value
+
+
+def test_memory_format():
+    conv = nn.Conv2d(2, 3, 3)
+    former, weight = conv.weight, conv.weight.detach().clone()
+    assert conv.to(memory_format=sg.channels_last) is conv
+    assert conv.weight is former
+    assert conv.weight.stride() == (18, 1, 6, 2)
+    assert conv.bias.stride() == (1,)
+    assert (conv.weight == weight).all()
+
+
+def test_classes_of_layers_are_derived_as_in_pytorch():
+    assert not isinstance(nn.Dropout2d(), nn.Dropout)
+    assert not isinstance(nn.InstanceNorm1d(2), type(nn.BatchNorm1d(2)).__bases__[0])
+    assert isinstance(nn.ZeroPad2d(1), nn.ConstantPad2d)
+    assert repr(nn.ZeroPad2d(1)) == "ZeroPad2d((1, 1, 1, 1))"
+    assert nn.ZeroPad1d(1)(sg.ones(1, 1)).tolist() == [[0.0, 1.0, 0.0]]

@@ -127,3 +127,51 @@ def test_an_index_along_an_axis_takes_one_routine(shape: tuple[int, ...]):
         for run in MODES.values():
             for found, value in zip(run(program, [x, index]), expected, strict=True):
                 assert_close(found, value)
+
+
+LISTS: list[tuple[Any, Any]] = [
+    ([(0,), (1,)], ([0], [1])), ([[0], [1]], ([0], [1])), ([[0, 1], [1, 0]], ([0, 1], [1, 0])), ([[0, 1], 0], ([0, 1], 0)),
+    ([slice(0, 2), 1], (slice(0, 2), 1)), ([None, 0], (None, 0)), ([Ellipsis, 0], (..., 0)), ([[]], ([],)),
+    ([np.array([0, 1]), np.array([1, 0])], ([0, 1], [1, 0])), (((0, 1), ALL, (1, 0)), ([0, 1], ALL, [1, 0])),
+    ([True, [1]], (True, [1])), ([range(2)], ([0, 1],)),
+]  # fmt: skip
+"""Keys, and what they mean in PyTorch, which takes a list of more than numbers for a tuple."""
+
+
+@pytest.mark.parametrize(("key", "meant"), LISTS, ids=range(len(LISTS)))
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
+def test_lists_of_more_than_numbers_are_tuples(key: Any, meant: Any):
+    x, weights = sg.tensor(X, requires_grad=True), sg.tensor(np.random.default_rng(0).random(X[meant].shape))
+    assert_close(x[key].detach().numpy(), X[meant])
+    assert_close(sg.compile(lambda x: x[key])(x.detach()).numpy(), X[meant])
+    (found,), (expected,) = (sg.grad((x[k] ** 2 * weights).sum(), x) for k in (key, meant))
+    assert_close(found.numpy(), expected.numpy())
+    changed, recorded, numbers = sg.tensor(X), x * 1, X.copy()
+    numbers[meant] = changed[key] = recorded[key] = 7.0
+    assert_close(changed.numpy(), numbers)
+    assert_close(recorded.detach().numpy(), numbers)
+
+
+def test_tensors_in_lists_and_long_lists():
+    x = sg.tensor(X)
+    with pytest.warns(UserWarning, match="use x\\[tuple\\(seq\\)\\] instead of x\\[seq\\]"):
+        assert_close(x[[sg.tensor([0, 1]), sg.tensor([1, 0])]].numpy(), X[[0, 1], [1, 0]])
+    many = [[0]] * 32
+    assert x[many].shape == (32, 1, 3, 4)  # as PyTorch takes a longer list
+    assert x[[0, 1]].shape == (2, 3, 4)
+    assert x[[sg.tensor(0), sg.tensor(1)]].shape == (4,)
+
+
+@pytest.mark.parametrize("key", [1.5, {0: 1}, "a", (..., 0, ...), ([0, 1], [0, 1, 2]), (0, 0, 0, 0), 5, ([5], 0)])
+def test_keys_that_are_none_raise_index_errors(key: Any):
+    with pytest.raises(IndexError):
+        sg.tensor(X)[key]
+    with pytest.raises(IndexError):
+        sg.tensor(X)[key] = 0.0
+
+
+def test_a_boolean_beside_an_int_and_an_array_is_an_axis_of_its_own():
+    x = sg.tensor(X)
+    x[True, 0, [0, 1]] = -1.0
+    assert_close(x.numpy(), np.concatenate([np.where(np.arange(3)[:, None] < 2, -1.0, X[0])[None], X[1:]]))
+    assert sg.tensor(X)[np.array(0), :, [0, 1]].shape == (3, 2)

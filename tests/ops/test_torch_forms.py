@@ -71,7 +71,6 @@ AT_SPECIAL_POINTS: dict[str, str] = {
     "__rdiv__": "infinite gradients, added in another order",
     "addcdiv": "infinite gradients, added in another order",
     "digamma": POLE,
-    "hypot": "the gradient at 0 is 0 here, NaN there",
     **dict.fromkeys(
         ("linalg.cond", "linalg.householder_product", "linalg.lu", "linalg.qr", "lu_solve", "ormqr", "qr"), SINGULAR
     ),

@@ -48,8 +48,6 @@ KNOWN: dict[str, str] = {
     "nn.functional.layer_norm": "a negative eps is refused",
     "nn.functional.rms_norm": "a negative eps is refused",
     "nextafter": "no gradient flows, there it is not defined",
-    "resize_": "a tensor keeps its shape here",
-    "resize_as_": "a tensor keeps its shape here",
     "special.bessel_j0": "SciPy's values are nearer to the exact ones",
     "special.bessel_y1": "SciPy's values are nearer to the exact ones",
     "svd": "of complex matrices, samples of losses that depend on phases are refused there",

@@ -224,17 +224,18 @@ def test_a_traced_tensor():
 def test_an_error_leaves_the_former_file(tmp_path):
     sg.save([1], tmp_path / "x.pt")
     with pytest.raises(SerializationError):
-        sg.save([1, Plain()], tmp_path / "x.pt")
+        sg.save([1, Plain()], tmp_path / "x.pt", weights_only=True)
     assert sg.load(tmp_path / "x.pt") == [1]
 
 
 # asked for: pickle --------------------------------------------------------------------------------------------------
 
 
-def test_whole_modules_are_pickled_when_asked_for():
+@pytest.mark.parametrize("asked", [None, False])
+def test_whole_modules_are_pickled(asked):
     model = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
     stream = io.BytesIO()
-    sg.save({"model": model, "weight": model[0].weight}, stream, weights_only=False)
+    sg.save({"model": model, "weight": model[0].weight}, stream, weights_only=asked)
     stream.seek(0)
     with pytest.raises(SerializationError, match="holds pickled objects"):
         sg.load(stream)
@@ -242,6 +243,13 @@ def test_whole_modules_are_pickled_when_asked_for():
     found = sg.load(stream, weights_only=False)
     assert found["model"][0].weight is found["weight"]
     assert_alike(dict(found["model"].state_dict()), dict(model.state_dict()))
+    with pytest.raises(SerializationError, match="an object of class Sequential"):
+        sg.save(model, io.BytesIO(), weights_only=True)
+
+
+def test_what_can_not_be_pickled_is_an_error_of_saving():
+    with pytest.raises(SerializationError, match="an object of class function"):
+        sg.save([lambda: 1], io.BytesIO())
 
 
 # wrong arguments ----------------------------------------------------------------------------------------------------

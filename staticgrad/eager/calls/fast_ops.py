@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.types import ALL_AXES, DTypeLike, ShapeLike, int64, normalize_axes
 from ...ir import NO_ATTRS, REGISTRY, Reduction
-from ...operators import F, foreign, frontends, routed
+from ...operators import NOBODY, F, foreign, frontends, routed, taken, takes_over
 from ...operators import Tensor as AnyTensor
 from ...operators.node_names import NAMES
 from ...ops.indexing import PLAIN, bounds
@@ -32,6 +32,8 @@ BINARY = {
 }  # fmt: skip
 KNOWN = frozenset({PublicTensor, np.ndarray, int, float, bool, complex})
 """Classes of operands that no operator leaves to them."""
+OTHERWISE = {"sub": "__rsub__", "div": "__rdiv__"}
+"""Methods that a reflected operator is for `__torch_function__`, where it is not that of the operator."""
 REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__"}
 UNARY = ("exp", "log", "log1p", "expm1", "sqrt", "square", "sin", "cos", "tanh", "sigmoid", "relu", "erf", "sign")
 UNARY_OPERATORS = {"neg": "__neg__", "abs": "__abs__"}
@@ -52,21 +54,27 @@ def binary(name: str, *, reflected: bool = False, operator: bool = False) -> Cal
     made = isinstance(ufunc, np.ufunc)
     kinds = FLOATS if name in ("div", "matmul") else (*FLOATS, int64)
 
+    def elsewhere(self: Tensor, other: Any) -> Any:
+        if other.__class__ not in KNOWN:
+            if takes_over(other.__class__):
+                answer = taken(getattr(PublicTensor, OTHERWISE.get(name, name) if reflected else name), (self, other), {})
+                if answer is not NOBODY:
+                    return answer
+            if operator and foreign(other):
+                return NotImplemented
+        return general(other, self) if reflected else general(self, other)
+
     def method(self: Tensor, other: Any) -> Any:
         if frontends.tracing or (dtype := self._data.dtype) not in kinds:
-            if operator and other.__class__ not in KNOWN and foreign(other):
-                return NotImplemented
-            return general(other, self) if reflected else general(self, other)
+            return elsewhere(self, other)
         first = self._data
-        if isinstance(other, Tensor):
+        if other.__class__ is PublicTensor:
             if other._data.dtype is not dtype or not (elementwise or first.ndim == 2 == other._data.ndim):
                 return general(self, other)
         elif (other.__class__ is int or (other.__class__ is float and dtype is not int64)) and elementwise:
             other = number(other, dtype)
-        elif operator and other.__class__ not in KNOWN and foreign(other):
-            return NotImplemented
         else:
-            return general(other, self) if reflected else general(self, other)
+            return elsewhere(self, other)
         x, y = (other, self) if reflected else (self, other)
         mode = modes.now
         if op.eager_least <= first.size >= mode.least and (
@@ -80,7 +88,7 @@ def binary(name: str, *, reflected: bool = False, operator: bool = False) -> Cal
                 return general(x, y)  # raises the error that names shapes and line, or runs an op inside another op
         return result(op, (x, y), data, mode if differentiable and (x._tracked or y._tracked) else None, NO_ATTRS, made)
 
-    method.__name__, method.__doc__ = name, general.__doc__
+    method.__name__, method.__doc__ = f"__r{name}__" if reflected else "__eq__" if name == "eq" else name, general.__doc__
     return method
 
 
@@ -299,7 +307,12 @@ def getitem(self: Tensor, key: Any) -> Any:
                 return result(SLICE, (self,), data, modes.now if self._tracked else None, {"slices": slices})
         except (IndexError, TypeError, ValueError):
             pass  # the general path raises the error that names index and line
+    if takes_over(key.__class__) and (answer := taken(getitem, (self, key), {})) is not NOBODY:
+        return answer
     return indexed(self, key)
+
+
+getitem.__name__ = "__getitem__"
 
 
 def around(data: np.ndarray) -> Tensor:

@@ -19,6 +19,7 @@ from ...eager.pending import Pending, Value, pending
 from ...eager.tape import Record, touch
 from ...eager.tensor import PublicTensor, Structure, Tensor
 from ...ir import Node
+from ...operators import disabled_torch_function
 from .roads import Step
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class SavedNumber(PublicTensor):
     """
 
     __slots__ = ()
+    __torch_function__ = disabled_torch_function
 
     deferral: Deferral
     numbers: list[Any]

@@ -1,0 +1,110 @@
+"""The memory that tensors lie in, as PyTorch's storages show it: `x.untyped_storage()` in bytes, `x.storage()` in elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.devices import CPU, Device
+from ..errors import ArgumentError
+from .pending import settle_all
+from .python_functions import memory_of_array
+from .tensor import Tensor
+
+
+class UntypedStorage:
+    """The bytes of the memory of one or more tensors. Two are equal where they are the same memory."""
+
+    device: Device = CPU
+    is_cuda = False
+    is_sparse = False
+
+    def __init__(self, elements: np.ndarray):
+        self._elements = elements
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        address: int = self._elements.__array_interface__["data"][0]
+        return address
+
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        return self._elements.nbytes
+
+    def size(self) -> int:
+        """How many elements there are."""
+        return self._elements.size
+
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return self._elements.itemsize
+
+    def tolist(self) -> list[Any]:
+        """The elements as plain numbers."""
+        found: list[Any] = self._elements.tolist()
+        return found
+
+    def is_shared(self) -> bool:
+        """False: other processes have no part in it."""
+        return False
+
+    def is_pinned(self) -> bool:
+        """False: there are no other devices."""
+        return False
+
+    def resize_(self, size: int) -> Any:
+        """Raises ArgumentError: NumPy's arrays keep their memory."""
+        raise ArgumentError(f"a storage can't be resized to {size}: it is the memory of an array", "use x.resize_ or x.set_")
+
+    @property
+    def _cdata(self) -> int:
+        """What names the memory."""
+        return self.data_ptr()
+
+    def __len__(self) -> int:
+        return self.size()
+
+    def __getitem__(self, place: Any) -> Any:
+        found = self._elements[place]
+        return found.item() if isinstance(found, np.generic) else type(self)(found)
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        self._elements[place] = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and (self.data_ptr(), self.nbytes()) == (other.data_ptr(), other.nbytes())
+
+    def __hash__(self) -> int:
+        return hash(self.data_ptr())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.size()} elements of {self._elements.dtype}>"
+
+
+class TypedStorage(UntypedStorage):
+    """The same memory as elements of a dtype."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of an element."""
+        return self._elements.dtype
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory in bytes."""
+        return UntypedStorage(self._elements.view(np.uint8))
+
+
+def storage(self: Tensor) -> TypedStorage:
+    """The memory that this tensor lies in, as elements of its dtype; views of a tensor have the same."""
+    settle_all()
+    return TypedStorage(memory_of_array(self._data)[0])
+
+
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The memory that this tensor lies in, in bytes; views of a tensor have the same."""
+    return storage(self).untyped()
+
+
+for _function in (storage, untyped_storage):
+    setattr(Tensor, _function.__name__, _function)
