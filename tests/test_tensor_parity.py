@@ -61,7 +61,7 @@ OTHER_ARGUMENTS = {
     "put_", "nonzero_static", "register_post_accumulate_grad_hook", "renorm", "renorm_",
     "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "select_scatter",
     "slogdet", "triangular_solve", "unflatten", "unfold",
-    "stft", "map_", "to_device", "orgqr", "ormqr", "share_memory_", "storage", "storage_type", "untyped_storage",
+    "stft", "map_", "to_device", "orgqr", "ormqr", "share_memory_", "storage", "storage_type", "untyped_storage", "as_subclass",
 }  # fmt: skip
 """Take none of the arguments below, or refuse all: tests/ops has rows of them."""
 PLAIN = {"matrix", "vector", "number", "long", "complex"}

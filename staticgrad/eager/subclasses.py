@@ -97,7 +97,9 @@ def asking() -> type:
     members: dict[str, Any] = {name: _method(name, name) for name in (*functions, *ASKING)}
     members |= {name: _method(name, public) for name, public in OPERATORS.items()}
     members |= {name: _property(name) for name in PROPERTIES}
-    return type(PublicTensor)("Asking", (PublicTensor,), {"__slots__": (), "__module__": __name__, **members}, asks=True)
+    made: Any = type(PublicTensor)
+    found: type = made("Asking", (PublicTensor,), {"__slots__": (), "__module__": __name__, **members}, asks=True)
+    return found
 
 
 # making tensors of a class ----------------------------------------------------------------------------------------------
@@ -107,7 +109,7 @@ def branded(x: Tensor, kind: type) -> Any:
     """A new tensor of a class with the array and the record of x, which nobody else holds."""
     if kind is PublicTensor:
         return x
-    out = new(kind)
+    out: Any = new(kind)
     for slot in ("_data", "_record", "_tracked", "_base", "_views"):
         setattr(out, slot, getattr(x, slot))
     vars(out).update(vars(x))
@@ -184,5 +186,5 @@ for _name, _member in (
     ("__torch_function__", classmethod(_torch_function)), ("_make_subclass", staticmethod(_make_subclass)),
 ):  # fmt: skip
     setattr(PublicTensor, _name, _member)
-Operators.as_subclass = as_subclass  # type: ignore[attr-defined]
+Operators.as_subclass = as_subclass  # type: ignore[method-assign]
 subclassing.append((asking, branded))

@@ -406,7 +406,7 @@ class Tensor(Operators):
         return None if self._record is None else self._record.node
 
     @property
-    def output_nr(self) -> int:  # type: ignore[override]
+    def output_nr(self) -> int:
         return 0 if self._record is None else self._record.place
 
     @property

@@ -15,6 +15,7 @@ import numpy as np
 from ..base import types
 from .dispatch import frontends
 from .node_names import node_of
+from .overrides import ORDINARY, SEQUENCES
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -117,7 +118,12 @@ def by_method(function: Function) -> Function:
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         nonlocal method
-        if not named and args and args[0].__class__ is frontends.public_class:
+        if (
+            not named
+            and args
+            and args[0].__class__ is frontends.public_class
+            and ((kind := args[-1].__class__) in ORDINARY or kind in SEQUENCES)
+        ):
             if method is None:
                 method = frontends.methods[name]
             return method(*args)

@@ -90,9 +90,10 @@ def _laid_out(made: Any, memory_format: Any) -> Any:
     """A new tensor whose elements lie in the order of a format."""
     if order_of(made, memory_format) is None or made.is_contiguous(memory_format):
         return made
-    if not isinstance(made, frontends.tensor_class):
-        return in_format(made, memory_format)
-    return in_format(made.detach(), memory_format).requires_grad_(made.requires_grad)
+    eager = isinstance(made, frontends.tensor_class)
+    return (
+        in_format(made.detach(), memory_format).requires_grad_(made.requires_grad) if eager else in_format(made, memory_format)
+    )
 
 
 def check_options(function: str, options: Mapping[str, Any], known: Container[str]) -> None:

@@ -196,7 +196,8 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
         return F.reshape(cut(F.reshape(input, (-1,)), 0, 0, 0), extents)
     if given is not None and given < 0:
         raise ArgumentError(f"as_strided: Storage size calculation overflowed: a negative storage_offset, {given}")
-    memory, first = operand(input)._storage(given, extents, steps)
+    x: Any = operand(input)
+    memory, first = x._storage(given, extents, steps)
     whole, last = extent("as_strided", memory, 0), first + span_of(extents, steps) - 1
     if first < 0 or last >= whole:
         raise ArgumentError(

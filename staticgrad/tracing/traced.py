@@ -173,7 +173,7 @@ class Traced(Symbol):
         layout = self._layout()
         first = 0 if offset is None else offset - layout.offset
         own = self._dense()
-        if own is None or first < 0 or first + span_of(extents, steps) > self._count():
+        if own is None or first < 0 or first + span_of(extents, steps) > int(self.numel()):
             self._no_value("the memory around it", "give as_strided a tensor whose own elements it takes")
         return own, first
 

@@ -581,7 +581,7 @@ SETITEM_ERRORS: list[tuple[Any, Any, type[Exception], str]] = [
     (5, 1.0, sg.IndexRangeError, "setitem: index 5 is out of bounds for axis 0 with size 2"),
     ((0, 0, 0), 1.0, sg.IndexRangeError, "setitem: too many indices for array"),
     (0, [1.0, 2.0], sg.ShapeError, "setitem: can't write a value of shape (2,) to places of shape (3,)"),
-    ("a", 1.0, sg.ArgumentError, "setitem: only integers, slices"),
+    ("a", 1.0, sg.IndexRangeError, "setitem: only integers, slices"),
 ]
 
 
