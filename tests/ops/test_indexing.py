@@ -160,7 +160,7 @@ def test_tensors_in_lists_and_long_lists():
     x = sg.tensor(X)
     with pytest.warns(UserWarning, match="use x\\[tuple\\(seq\\)\\] instead of x\\[seq\\]"):
         assert_close(x[[sg.tensor([0, 1]), sg.tensor([1, 0])]].numpy(), X[[0, 1], [1, 0]])
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="non-tuple"):
         assert x[[sg.tensor(0), sg.tensor(1)]].shape == (4,)
     many = [[0]] * 32
     assert x[many].shape == (32, 1, 3, 4)  # as PyTorch takes a longer list
