@@ -237,7 +237,7 @@ def _broadcast_layout(node: Node, at: Layout) -> Layout:
 def _broadcast_eval(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     lead = len(shape) - x.ndim
     fits = lead >= 0 and all(a in (1, b) for a, b in zip(x.shape, shape[lead:], strict=True))
-    if fits and x.size == math.prod(shape):
+    if fits and shape == (1,) * lead + x.shape:
         return _with_axes(x, lead)
     return repeated(x, shape) if fits else np.broadcast_to(x, shape)
 
@@ -251,7 +251,7 @@ def _broadcasting(node: Node) -> Callable[..., Any]:
     """See `OpDef.prepared`."""
     given, shape = node.inputs[0].type.shape, node.type.shape
     lead, kind = len(shape) - len(given), node.type.dtype
-    if math.prod(given) == math.prod(shape):
+    if shape == (1,) * lead + tuple(given):
         return lambda x: _with_axes(x, lead)
     steps = Layout.contiguous(given).strides
     strides = [0] * lead + [s * kind.itemsize if a == b else 0 for a, b, s in zip(given, shape[lead:], steps, strict=True)]
