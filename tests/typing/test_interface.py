@@ -16,13 +16,12 @@ from staticgrad.operators import F
 from tools import stubs
 
 UNTYPED = {
+    "as_subclass": "a tensor of the class",
     "tolist": "a number, or nested lists",
     "__dlpack__": "a capsule",
     "__dlpack_device__": "a pair that the array-API standard defines",
     "share_memory_": "raises",
-    "storage": "raises",
     "storage_type": "raises",
-    "untyped_storage": "raises",
 }
 """Members of a tensor whose result has no useful type."""
 
