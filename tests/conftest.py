@@ -36,10 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 LONG = (
-    "test_tensor_parity.py", "test_same_bits.py", "typing/test_programs.py", "docs/test_pages.py", "faults/test_interrupts.py",
-    "control/test_pairs.py", "tracing/test_container_gradients.py", "compiler/test_plan_store.py", "compiler/test_scaling.py",
-    "numba_ops/test_uses.py", "examples/test_side_by_side.py", "examples/test_torch_programs.py", "examples/test_notebooks.py",
-    "tracing/segments/test_tape_calls.py", "control/test_draws.py", "test_fuzz_programs.py", "ops/test_blockwise_attention.py",
+    "test_tensor_parity.py", "test_same_bits.py", "functional/test_composites.py", "docs/test_pages.py",
+    "faults/test_interrupts.py", "control/test_pairs.py", "tracing/test_container_gradients.py", "compiler/test_plan_store.py",
+    "compiler/test_scaling.py", "numba_ops/test_uses.py", "examples/test_side_by_side.py", "examples/test_torch_programs.py",
+    "examples/test_notebooks.py", "tracing/segments/test_tape_calls.py", "control/test_draws.py", "test_fuzz_programs.py",
+    "ops/test_blockwise_attention.py",
 )  # fmt: skip
 """Files that take longer than the number of their tests tells."""
 
