@@ -143,26 +143,27 @@ class Operators(Tensor):
         )
 
 
+OPERANDS = (Operators, int, float, complex, np.generic, numbers.Number)
+"""The usual ones first: whether an object is a `numbers.Number` takes longer to find out."""
+
+
 def foreign(x: Any) -> bool:
     """Whether an operator leaves its other operand to that one's class: it is no tensor, array or number."""
-    return not (isinstance(x, (Operators, numbers.Number, np.generic)) or hasattr(x, "__array__") or takes_over(x.__class__))
+    return not (isinstance(x, OPERANDS) or hasattr(x, "__array__") or takes_over(x.__class__))
 
 
-def _operator(function: Callable[[Any, Any], Tensor], reflected: bool) -> Callable[..., Tensor]:
+def _operator(function: str | Callable[[Any, Any], Tensor], reflected: bool) -> Callable[..., Tensor]:
+    """function: or the name of a public one."""
+
     def method(self: Tensor, other: TensorLike) -> Tensor:
-        if foreign(other):
+        if not isinstance(other, OPERANDS) and foreign(other):
             return NotImplemented  # type: ignore[no-any-return]
-        return function(other, self) if reflected else function(self, other)
-
-    return method
-
-
-def _public(name: str) -> Callable[[Any, Any], Tensor]:
-    def function(x: Any, y: Any) -> Tensor:
-        result: Tensor = getattr(F, name)(x, y)
+        apply: Any = function if public is None else getattr(F, public)
+        result: Tensor = apply(other, self) if reflected else apply(self, other)
         return result
 
-    return function
+    public = function if isinstance(function, str) else None
+    return method
 
 
 ARITHMETIC = {
@@ -174,15 +175,15 @@ COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 def _bind_operators() -> None:
-    logic: dict[str, Callable[[Any, Any], Tensor]] = {
+    logic: dict[str, str | Callable[[Any, Any], Tensor]] = {
         "and": functools.partial(_bitwise, "and", "&"), "or": functools.partial(_bitwise, "or", "|"),
         "xor": functools.partial(_bitwise, "xor", "^"),
     }  # fmt: skip
-    for name, function in (*((name, _public(public)) for name, public in ARITHMETIC.items()), *logic.items()):
+    for name, function in (ARITHMETIC | logic).items():
         _bind(f"__{name}__", _operator(function, False))
         _bind(f"__r{name}__", _operator(function, True))
     for name in COMPARISONS:  # elementwise, as in NumPy and PyTorch
-        _bind(f"__{name}__", _operator(_public(name), False))
+        _bind(f"__{name}__", _operator(name, False))
     for name in COMPARISONS[:2]:
         vars(Operators)[f"__{name}__"].__annotations__["other"] = "Any"  # as of any object
     _bind("__rdiv__", vars(Operators)["__rtruediv__"])

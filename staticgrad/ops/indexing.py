@@ -339,7 +339,7 @@ def bounds(k: slice) -> tuple[int | None, int | None, int]:
     """A slice as a tuple of ints and None, as attributes of nodes have to be. Raises ArgumentError."""
     start, stop, step = k.start, k.stop, k.step
     step = 1 if step is None else step
-    if type(step) is int and step and all(p is None or p.__class__ is int for p in (start, stop)):
+    if step.__class__ is int and step and (start is None or start.__class__ is int) and (stop is None or stop.__class__ is int):
         return start, stop, step
     try:
         start, stop = [None if p is None else index(p) for p in (start, stop)]
