@@ -59,7 +59,6 @@ from .eager import (
     full,
     generator,
     grad,
-    graph_of,
     is_grad_enabled,
     linspace,
     logspace,
@@ -81,7 +80,6 @@ from .eager.creation import range_ as range
 from .eager.creation import tensor  # from `.eager`, type checkers would take the module of that name
 from .eager.grad_mode import inference_mode, is_anomaly_enabled, is_inference_mode_enabled
 from .eager.grad_mode import set_detect_anomaly as set_anomaly_enabled
-from .eager.printing import set_printoptions
 from .eager.storage import UntypedStorage
 from .errors import (
     AnomalyError,
@@ -116,7 +114,6 @@ from .namespaces.random import get_rng_state, initial_seed, seed, set_rng_state
 from .operators.sizes import Size
 from .ops.operands import promoted
 from .ops.random import Generator
-from .torch_names import *  # noqa: F403 - the public functions of tensors, listed there
 
 protocols.enter()
 __version__ = version.__version__
@@ -187,6 +184,8 @@ if TYPE_CHECKING:
     )
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
+    from .eager.printing import set_printoptions
+    from .eager.tape_graph import graph_of
     from .func import vmap
     from .functional.torch_layers import *  # noqa: F403 - PyTorch's functions of layers, listed below
     from .interchange import onnx, sklearn
@@ -221,6 +220,7 @@ if TYPE_CHECKING:
         trainable_variables,
         variables_initializer,
     )
+    from .torch_names import *  # noqa: F403 - the public functions of tensors, listed there
     from .tracing import compile, print
     from .viz.compare import compare
     from .viz.draw import draw
@@ -243,6 +243,8 @@ _MODULES = {
         "set_warn_always",
         "use_deterministic_algorithms",
     ),
+    ".eager.printing": ("set_printoptions",),
+    ".eager.tape_graph": ("graph_of",),
     ".viz.compare": ("compare",),
     ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),
     ".viz.draw": ("draw",),
@@ -277,6 +279,7 @@ _MODULES = {
     ".namespaces.fronts": ("as_torch",),
 }  # fmt: skip
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
+_LAZY.update(dict.fromkeys(torch_names.__all__, ".torch_names"))
 """Public name -> the module that defines it, imported when the name is first used."""
 
 _LAZY_MODULES = frozenset(
@@ -288,7 +291,7 @@ _LAZY_MODULES = frozenset(
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
 
     def __getattr__(name: str) -> Any:
-        if name in _LAZY_MODULES or name in PATHS:
+        if name in _LAZY_MODULES or (name in PATHS and name not in _LAZY):
             return importlib.import_module(f".{name}", __name__)
         if name in ABSENT_DTYPES:
             return ABSENT_DTYPES[name]

@@ -10,11 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .eager import Tensor as EagerTensor
-from .eager import windows
 from .operators import F, Tensor
 
 assert EagerTensor is not None, "importing the eager front end enters the functions that draw"
-assert windows is not None
 
 
 def _changing(name: str) -> Callable[..., Tensor]:
@@ -38,6 +36,11 @@ CHANGING = (
     "rsqrt_", "sigmoid_", "sin_", "sinc_", "sinh_", "sqrt_", "square_", "tan_", "tanh_", "trunc_", "xlogy_", "zero_",
 )  # fmt: skip
 """Methods that change a tensor, which PyTorch has at its top level, too."""
-globals().update(vars(F))
-globals().update({_name: _changing(_name) for _name in CHANGING})
-__all__ = sorted([*vars(F), *CHANGING])
+__all__ = sorted([*dir(F), *CHANGING])
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = _changing(name) if name in CHANGING else getattr(F, name)
+    return value

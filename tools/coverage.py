@@ -26,7 +26,7 @@ import numpy as np
 
 import staticgrad as sg
 from staticgrad.nn import functional as NN
-from staticgrad.operators import F, Symbol
+from staticgrad.operators import Symbol, public_functions
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "torch_coverage.md"
@@ -292,7 +292,7 @@ def table() -> dict[int, list[Run]]:
 
 def public_spaces() -> list[dict[str, Any]]:
     """The contents of the namespaces of functions."""
-    return [vars(F), *(vars(namespace(path)) for path in FUNCTIONS if namespace(path) is not None)]
+    return [public_functions(), *(vars(namespace(path)) for path in FUNCTIONS if namespace(path) is not None)]
 
 
 # a run in every mode ----------------------------------------------------------------------------------------------------

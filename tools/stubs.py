@@ -7,6 +7,7 @@ mended where it is written, in the package.
     operators/interface.pyi          classes that hold the signatures of functions and methods
     torch_names.pyi, special.pyi, fft.pyi    the functions that these modules export
     compat/tf1/                      TensorFlow's namespaces, see `tf1_stubs.py`
+    ops/late_names.py                what modules enter that are imported late, see `late_names.py`
     docs/numerics.md                 in its table, the errors of elementary functions
 
     python -m tools.stubs            write the files
@@ -29,10 +30,10 @@ from staticgrad import fft
 from staticgrad.eager import PublicTensor
 from staticgrad.ir import REGISTRY, Pointwise
 from staticgrad.namespaces.paths import PATHS
-from staticgrad.operators import SPECIAL, F, Operators, Symbol
+from staticgrad.operators import SPECIAL, Operators, Symbol, public_functions
 from staticgrad.ops import return_types
 from staticgrad.ops.linear_algebra import LINALG
-from tools import tf1_stubs
+from tools import late_names, tf1_stubs
 
 PACKAGE = Path(__file__).resolve().parent.parent / "staticgrad"
 TARGET = PACKAGE / "operators" / "interface.pyi"
@@ -284,7 +285,7 @@ def stub() -> str:
     """The whole file."""
     writers = [
         tensor_class(),
-        functions_class("Functions", "The public functions of tensors: `F` inside the package.", vars(F)),
+        functions_class("Functions", "The public functions of tensors: `F` inside the package.", public_functions()),
     ]
     origins = {pair for writer in writers for pair in writer.names.origins.items()}
     text = "\n".join([HEADER, "", *imports(origins), *(line for writer in writers for line in (*writer.lines, ""))])
@@ -355,8 +356,9 @@ def _from_root(module: str) -> str:
 def files() -> dict[Path, str]:
     """The text of each file."""
     return {
-        TARGET: stub(), PACKAGE / "torch_names.pyi": module_stub(vars(F), {}),
-        PACKAGE / "special.pyi": module_stub(SPECIAL, vars(F)),
+        TARGET: stub(), PACKAGE / "torch_names.pyi": module_stub(public_functions(), {}),
+        PACKAGE / "ops" / "late_names.py": late_names.text(),
+        PACKAGE / "special.pyi": module_stub(SPECIAL, public_functions()),
         PACKAGE / "fft.pyi": module_stub({name: getattr(fft, name) for name in fft.__all__}, {}),
         PACKAGE / "linalg.pyi": linalg_stub(),
         **tf1_stubs.files(),

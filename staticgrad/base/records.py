@@ -42,7 +42,9 @@ def _init(cls: type, fields: Sequence[dataclasses.Field[Any]]) -> Callable[..., 
     defaults = [field.default for field in fields if field.init]
     factories = [(places[f.name], f.default_factory) for f in fields if f.default_factory is not MISSING]
     others = [(getattr(cls, f.name).__set__, f.default) for f in fields if not f.init and f.default is not MISSING]
-    needed = len(defaults) - sum(default is not MISSING for default in defaults)
+    needed = [f.name for f in fields if f.init and f.default is MISSING and f.default_factory is MISSING]
+    named_ones = [frozenset(needed[i:]) for i in range(len(places) + 1)]
+    """The arguments that have to be given by name, by the number of those that come by position."""
     then = getattr(cls, "__post_init__", None)
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:
@@ -55,7 +57,7 @@ def _init(cls: type, fields: Sequence[dataclasses.Field[Any]]) -> Callable[..., 
         for place, factory in factories:
             if row[place] is MISSING:
                 row[place] = factory()
-        if len(row) > len(puts) or any(value is MISSING for value in row[:needed]):
+        if len(row) > len(puts) or not named.keys() >= named_ones[len(values)]:
             raise TypeError(f"{cls.__name__}() takes {', '.join(places)}; got {len(values)} values and {', '.join(named)}")
         for put, value in zip(puts, row, strict=True):
             put(self, value)

@@ -62,7 +62,7 @@ def compile_plan(
     inspect: Inspect = None,
     strict: bool = False,
     passes: Sequence[Pass] = (),
-    when: int = NOW,
+    when: float = NOW,
     budget: int | float | None = None,
 ) -> Plan:
     """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there.
@@ -81,7 +81,7 @@ def _within_budget(
     inspect: Inspect,
     strict: bool,
     passes: Sequence[Pass],
-    when: int,
+    when: float,
 ) -> Plan:
     """The plan whose buffers are within a budget."""
     rewrites: list[tuple[str, str]] = []
@@ -116,7 +116,7 @@ def specialized_plan(
     strict: bool = False,
     passes: Sequence[Pass] = (),
     origin: SymbolicProgram | None = None,
-    when: int = NOW,
+    when: float = NOW,
     budget: int | float | None = None,
 ) -> tuple[Plan, str]:
     """The same plan with decisions of an earlier trace where they hold, and which of the two happened, in words; "" for the
@@ -226,7 +226,7 @@ def _scheduled(
     strict: bool = False,
     passes: Sequence[Pass] = (),
     write: Writer = written,
-    when: int = NOW,
+    when: float = NOW,
 ) -> Plan:
     """The schedule and the plan."""
     order = _order(decided, {})

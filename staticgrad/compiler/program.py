@@ -112,9 +112,9 @@ class Program:
             plan.bound.pop(cell, None)
         changed()
 
-    def plan(self, *arrays: np.ndarray, later: bool = False) -> Plan:
-        """The plan for arrays of these shapes; made when there is none yet. later: it is not ready to run, the caller waits for
-        its kernels (`Plan.wait`), and workers compile those of several plans meanwhile."""
+    def plan(self, *arrays: np.ndarray, due: float | None = None) -> Plan:
+        """The plan for arrays of these shapes; made when there is none yet. due: it is not ready to run, the caller waits for
+        its kernels (`Plan.wait`) at about that time, and workers compile those of several plans meanwhile; see `Job.due`."""
         key = self._key(arrays)
         with self._lock:
             plan = self.plans[key]
@@ -123,26 +123,26 @@ class Program:
                 known = {node: TensorType(a.shape, node.type.dtype) for node, a in zip(ready.feeds, arrays, strict=True)}
                 known.update((ready.feeds[i], SingletonType(arrays[i].copy())) for i in self.decisive)
                 with garbage.paused():
-                    plan, self.outcome = self._made(known, later)
-                if not later:
+                    plan, self.outcome = self._made(known, due)
+                if due is None:
                     plan.wait()
                 self.plans[key] = plan
-                tell = logs.debug if later else logs.info
+                tell = logs.info if due is None else logs.debug
                 tell("new plan of %d instructions for %s", len(plan.instructions), [a.shape for a in arrays])
             return plan
 
-    def _made(self, known: dict[Node, TensorType], later: bool) -> tuple[Plan, str]:
+    def _made(self, known: dict[Node, TensorType], due: float | None) -> tuple[Plan, str]:
         """A new plan, and whether it was re-bound. One that is not may be in the kernel cache."""
         place, count = None, get_num_threads()
         if self.kept and not (self.strict or self.passes or self.budget is not None or self.decisive):
             place = module("staticgrad.compiler.plan_store").entry(self.prepared, known, count, self.templates)
         if place is not None:
             first = not (self.templates.kept or self.templates.vain)
-            stored = place.read(lambda templates: self._compiled(known, count, False, templates)[0])
+            stored = place.read(lambda templates: self._compiled(known, count, None, templates)[0])
             if stored is not None:
                 return stored, "" if first else "plan from the kernel cache"
         try:
-            plan, outcome = self._compiled(known, count, later, self.templates)
+            plan, outcome = self._compiled(known, count, due, self.templates)
         finally:
             if place is not None:
                 place.enter()
@@ -150,12 +150,13 @@ class Program:
             place.write(plan)
         return plan, outcome
 
-    def _compiled(self, known: dict[Node, TensorType], count: int, later: bool, templates: Templates) -> tuple[Plan, str]:
+    def _compiled(self, known: dict[Node, TensorType], count: int, due: float | None, templates: Templates) -> tuple[Plan, str]:
         """The plan for so many threads."""
         pipeline = module("staticgrad.compiler.pipeline")
+        when = pipeline.tiers() if due is None else pipeline.tiers(due)
         with planned(count):
             found: tuple[Plan, str] = pipeline.specialized_plan(
-                self.prepared, known, templates, self.strict, self.passes, self.origin, pipeline.tiers(later), self.budget
+                self.prepared, known, templates, self.strict, self.passes, self.origin, when, self.budget
             )
         return found
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..base.types import StackType, TensorType, TupleType
 from ..ir import Cell, Literal, Node, OpDef, Subgraph
-from ..ops import BUILT_IN
+from ..ops import built_in
 from ..ops.leaves import Source
 from .backend import abi, object_code
 from .passes.functionalize import FunctionalGraph
@@ -48,7 +48,7 @@ class Description:
         if isinstance(value, TensorType):
             return _type(value)
         if kind is OpDef:
-            if not (value in BUILT_IN or value.identity):
+            if not (built_in(value) or value.identity):
                 raise Unkept(f"{value.name} is not the package's")
             return f"op {value.name}{value.identity}"
         if kind is FunctionType or isinstance(value, type):
@@ -92,7 +92,7 @@ class ProgramKey(Description):
         lines = []
         for node in nodes:
             op = node.op
-            if not (op in BUILT_IN or op.identity) or node.after:
+            if not (built_in(op) or op.identity) or node.after:
                 raise Unkept(f"{op.name} is not the package's")
             attrs = [f"{name}={self.text(value)}" for name, value in sorted(node.attrs.items())] if node.attrs else ""
             lines.append(f"{op.name}{op.identity} {[number[x] for x in node.inputs]} {_type(node.type)} {attrs}")

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING
 
 from .. import ops  # noqa: F401 - fills the op table that the front end reads
-from . import execution, function_nodes, inplace_methods, out_arguments, python_functions, replay  # noqa: F401 - fill the front end's tables
+from ..operators import frontends
+from . import execution, function_nodes, inplace_methods, python_functions  # noqa: F401 - fill the front end's tables
 from .backward import backward, grad
-from .calls import composites, fast_ops, routes  # noqa: F401 - as these
+from .calls import composites, fast_ops  # noqa: F401 - as these
 from .creation import (
     BoolTensor,
     ByteTensor,
@@ -32,13 +33,18 @@ from .grad_mode import detect_anomaly, eager_kernels, enable_grad, is_grad_enabl
 from .spaced import linspace, logspace
 from .subclasses import branded
 from .tape import Record
-from .tape_graph import graph_of
 from .tensor import Tensor
 
 if TYPE_CHECKING:  # functions return tensors of any mode, so that is what `sg.Tensor` means to type checkers
     from ..operators import Tensor as PublicTensor
 else:
     from .tensor import PublicTensor
+
+
+frontends.late("autodiff.reverse", "gradients")
+frontends.late("eager.out_arguments", "into")
+frontends.late("eager.replay", "replay")
+frontends.late("eager.calls.routes", "route")
 
 __all__ = [
     "BoolTensor",
@@ -67,7 +73,6 @@ __all__ = [
     "full",
     "generator",
     "grad",
-    "graph_of",
     "is_grad_enabled",
     "linspace",
     "logspace",

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any, Literal, overload
 
 from ..autodiff.accumulation import check_returns_nothing
-from ..autodiff.batching import Vmap
 from ..autodiff.requests import check_used, request
+from ..base.signals import module
 from ..errors import ArgumentError, GradientError
 from ..operators import F, Lifted, TensorLike, Tensors, frontends, listed, misuse, state
 from ..operators import Tensor as AnyTensor
@@ -197,7 +197,8 @@ def _batched(roots: list[Any], targets: Any, seeds: Any, retain: bool | None, cr
     if count is None:
         raise GradientError("is_grads_batched: grad_outputs need an axis more than the outputs", "pass one for each output")
     if not (frontends.tracing and state.tracer is not None):
-        with Vmap(count, next(seed for seed in given if seed is not None), "error") as level:
+        vmap = module("staticgrad.autodiff.batching").Vmap
+        with vmap(count, next(seed for seed in given if seed is not None), "error") as level:
             tensors = [seed if seed is None or isinstance(seed, Tensor) else Tensor(seed) for seed in given]
             mapped = [None if seed is None else level.lift(seed) for seed in tensors]
             found = _grad(roots, targets, mapped, retain, create, unused)

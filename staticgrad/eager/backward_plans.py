@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence, Set
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..base.signals import module
 from ..errors import GradientError
 from ..operators import frontends, intercepted
-from .backward_graphs import Backward, backward_graph
 from .backward_hooks import Cotangents
 from .calls.composite_records import PART
 from .calls.kernels import LEAST, NONE, OFF, USES, Call, Computation, Maker, program_of, requests, uses_of
@@ -26,6 +26,9 @@ from .tape import Record
 from .tape_form import Form, Kind, form_of
 from .tape_guards import Guards
 from .tensor import Tensor, ndarray, wrap
+
+if TYPE_CHECKING:
+    from .backward_graphs import Backward
 
 ARENA = 1 << 25
 """Bytes of memory of its own from which a plan is given up again, unless the values that it is fed with take as much. A plan
@@ -230,7 +233,7 @@ def elements_of(form: Form) -> int:
 
 
 def _program(form: Form) -> tuple[Computation | None, TapePlan] | None:
-    backward = backward_graph(form)
+    backward = module("staticgrad.eager.backward_graphs").backward_graph(form)
     if backward is None:
         return None
     plan = TapePlan(form, backward)

@@ -13,7 +13,9 @@ from ..base.types import INEXACT, type_of
 from ..errors import OutOfMemoryError, StaticgradError, user_line
 from ..ir import OpDef, Reduction, View
 from ..operators import Symbol, append, frontends, located, state, top_level
+from .calls.call_cache import shared
 from .calls.op_calls import value as kernel_value
+from .calls.signature import join
 from .grad_mode import INFERRING, Mode, mark_inference, modes
 from .operands import PLANS, arrays_of, number, over_complex_here, tensors_of, value_of
 from .tape import Record, tick
@@ -180,5 +182,6 @@ PRUNE = frozenset(2**n for n in range(4, 40))
 
 
 frontends.eager = run
-frontends.tensor_class = Tensor
+frontends.tensor_class, frontends.public_class = Tensor, PublicTensor
+frontends.calls, frontends.join = shared, join
 frontends.recording = lambda: modes.now.grad

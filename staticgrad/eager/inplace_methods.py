@@ -7,11 +7,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.late import LateMethod
+from ..base.signals import module
 from ..base.types import check_unmasked, shape_text
 from ..errors import GraphError, ShapeError
 from ..operators import INPLACE, NOBODY, ORDINARY, F, Lifted, Operators, Symbol, TensorLike, as_array, taken
 from ..ops.operands import number_in
-from . import item_assignment, layout_changes, random_fills
+from . import layout_changes, random_fills
 from .grad_mode import modes
 from .inplace import check_change, in_place_of, replace, unrecorded
 from .operands import NUMBERS
@@ -20,6 +22,7 @@ from .tensor import PublicTensor, Tensor
 
 
 def _inplace(name: str) -> Callable[..., Tensor]:
+    name = name[:-1]
     function = getattr(F, name)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -39,7 +42,10 @@ def _inplace(name: str) -> Callable[..., Tensor]:
 
 
 for _name in INPLACE:
-    setattr(Tensor, _name + "_", _inplace(_name))
+    setattr(Tensor, f"{_name}_", LateMethod(f"{_name}_", _inplace))
+setattr(  # noqa: B010
+    Tensor, "__setitem__", LateMethod("__setitem__", lambda name: getattr(module("staticgrad.eager.item_assignment"), name))
+)
 
 for _dunder, _name in (
     ("__iadd__", "add"), ("__isub__", "sub"), ("__imul__", "mul"), ("__itruediv__", "div"), ("__ipow__", "pow"),
@@ -134,10 +140,14 @@ def _refused(name: str) -> Callable[..., NoReturn]:
     return method
 
 
-_MODULES = {module.__name__ for module in (item_assignment, layout_changes, random_fills)} | {__name__}
-METHODS = tuple(name for name, value in vars(Tensor).items() if getattr(value, "__module__", "") in _MODULES)
+_MODULES = {module.__name__ for module in (layout_changes, random_fills)} | {__name__}
+METHODS = tuple(
+    name
+    for name, value in vars(Tensor).items()
+    if value.__class__ is LateMethod or getattr(value, "__module__", "") in _MODULES
+)
 """The names of all of them."""
 for _name in METHODS:
     if not _name.startswith("__i"):  # x += y makes a new tensor, for Python has a meaning for it
         setattr(Symbol, _name, _refused(_name))
-    setattr(Lifted, _name, getattr(Tensor, _name))
+    setattr(Lifted, _name, vars(Tensor)[_name])

@@ -124,6 +124,3 @@ def index_error(error: IndexError) -> Exception:
 
 def _misfit(value: Any, places: Any) -> ShapeError:
     return ShapeError(f"setitem: can't write a value of shape {shape_text(value)} to places of shape {shape_text(places)}")
-
-
-Tensor.__setitem__ = __setitem__  # type: ignore[method-assign, assignment]

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..base.late import LateMethod
 from ..base.types import ShapeLike, as_shape, shape_text
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, GradientError
 from ..operators import F, Lifted, Operators
@@ -63,6 +65,7 @@ def _lies_as(x: Tensor, data: np.ndarray, now: int) -> None:
 
 def _view(name: str, back: Callable[..., Callable[[Any], Any] | None]) -> Callable[..., Any]:
     """The in-place method of a function that gives a view. back: of x and the arguments, what gives the former layout."""
+    name = name[:-1]
     function = getattr(Tensor, name, None) or getattr(F, name)
 
     def method(self: Any, *args: Any, **named: Any) -> Any:
@@ -98,7 +101,7 @@ for _name, _back in (
     ("t", _again("t")), ("transpose", _again("transpose")), ("swapaxes", _again("swapaxes")), ("swapdims", _again("swapdims")),
     ("squeeze", _reshaped), ("unsqueeze", _reshaped), ("as_strided", _lost),
 ):  # fmt: skip
-    setattr(Tensor, _name + "_", _view(_name, _back))
+    setattr(Tensor, f"{_name}_", LateMethod(f"{_name}_", partial(_view, back=_back)))
 
 
 # sizes ----------------------------------------------------------------------------------------------------------------

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..ir import NO_ATTRS
 from ..ir.op import arity
-from .backward_graphs import Backward, Source
 from .calls.composite_records import PART
 from .tape import FreedTensor, Record, changed
 from .tape_form import Form, Kind, Row
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .backward_graphs import Backward, Source
 
 Guard = Callable[..., Any]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from ..base.signals import module
 from ..base.types import COMPLEX_OF, SUPPORTED, DTypeLike, ShapeLike, as_dtype, get_default_dtype, normalize_axis, shape_text
 from ..errors import GradientError, ShapeError, user_position
 from ..ir import OpDef
@@ -35,7 +36,6 @@ from ..operators import (
 )
 from ..operators import Tensor as AnyTensor
 from .grad_mode import INFERRING, Mode, mark_inference, modes
-from .printing import tensor_text
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
 new = object.__new__
@@ -314,7 +314,9 @@ class Tensor(Operators):
             notes.append(f"grad_fn=<{self._record.name()}>")
         elif self._tracked:
             notes.append("requires_grad=True")
-        return tensor_text(self._data, notes, "tensor" if issubclass(PublicTensor, self.__class__) else self.__class__.__name__)
+        name = "tensor" if issubclass(PublicTensor, self.__class__) else self.__class__.__name__
+        text: str = module("staticgrad.eager.printing").tensor_text(self._data, notes, name)
+        return text
 
     def __str__(self) -> str:
         if frontends.tracing and state.tracer is not None:

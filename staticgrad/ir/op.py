@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.late import LateTable
 from ..base.records import record
 from ..base.types import StackType, TensorType, TupleType
 from ..errors import ArgumentError, DTypeError
@@ -241,7 +242,7 @@ def arity(op: OpDef) -> tuple[int, int | None]:
     return least, None if any(p.kind is p.VAR_POSITIONAL for p in given) else least
 
 
-REGISTRY: dict[str, OpDef] = {}
+REGISTRY: LateTable[OpDef] = LateTable()
 OVER_COMPLEX: dict[OpDef, OpDef] = {}
 """The records over complex numbers that were needed so far."""
 derivation: list[Callable[[OpDef], OpDef]] = []

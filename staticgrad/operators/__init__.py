@@ -15,14 +15,16 @@ from .dispatch import (
     intercepted,
     lines_of,
     numpy_twin,
+    numpy_twin_of,
     public,
+    public_functions,
     state,
 )
 from .factories import LikePlacement, Options, Placement, factory
 from .former_names import FormerNode, retained, warn_former
 from .lifted import Application, Level, Lifted, concrete, ended, top_level
 from .memory import in_format, layout_of, lies_in, span_of
-from .methods import WRITERS, Operators, bind_methods, foreign, is_tensor
+from .methods import WRITERS, Operators, foreign, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .open_numbers import OpenNumber, OpenNumbers
 from .overrides import NOBODY, ORDINARY, disabled_torch_function, taken, takes_over, taking, untaken
@@ -33,6 +35,7 @@ from .spelling import (
     Cached,
     as_it_is,
     enter_as,
+    enter_late,
     one_node,
     respelled,
     spelled,
@@ -79,7 +82,6 @@ __all__ = [
     "as_array",
     "as_it_is",
     "as_node",
-    "bind_methods",
     "by_method",
     "check_change",
     "composite",
@@ -90,6 +92,7 @@ __all__ = [
     "disabled_torch_function",
     "ended",
     "enter_as",
+    "enter_late",
     "factory",
     "filled_by",
     "flows",
@@ -106,11 +109,13 @@ __all__ = [
     "located",
     "misuse",
     "numpy_twin",
+    "numpy_twin_of",
     "operand_of",
     "no_route",
     "one_node",
     "promotion",
     "public",
+    "public_functions",
     "respelled",
     "retained",
     "routed",

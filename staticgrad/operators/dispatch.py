@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from ..base.late import LateTable
+from ..base.signals import module
 from ..errors import GraphError, Where
 from ..ir import Graph, Node, OpDef
 
@@ -20,13 +22,31 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-F: Functions = cast("Functions", SimpleNamespace())
+LATE: dict[str, str] = {}
+"""Public functions that are not entered yet, and the modules that enter them when they are imported."""
+
+
+class PublicFunctions(SimpleNamespace):
+    """See `F`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in LATE:
+            module(LATE[name])
+            if name in vars(self):
+                return vars(self)[name]
+        raise AttributeError(f"there is no public function {name!r}", name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *LATE})
+
+
+F: Functions = cast("Functions", PublicFunctions())
 """The public functions by name (`F.sum`, `F.matmul`), filled by `ops/`; the methods below call them."""
 
 NUMPY: dict[Callable[..., Any], Callable[..., Any]] = {}
-"""NumPy function -> ours, for `np.exp(tensor)`; filled by `ops/`."""
+"""NumPy function -> ours, for `np.exp(tensor)`; filled by `ops/`, see `numpy_twin_of`."""
 
-SPECIAL: dict[str, Callable[..., Any]] = {}
+SPECIAL: LateTable[Callable[..., Any]] = LateTable()
 """The functions of `staticgrad.special` by name, filled by `ops/`."""
 
 
@@ -45,6 +65,20 @@ def numpy_twin(*twins: Callable[..., Any]) -> Callable[[Function], Function]:
         return fn
 
     return enter
+
+
+def public_functions() -> dict[str, Callable[..., Any]]:
+    """All of `F`, by name."""
+    for place in {*LATE.values()}:
+        module(place)
+    return vars(F)
+
+
+def numpy_twin_of(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """Our function for one of NumPy's, if there is one."""
+    if function not in NUMPY:
+        public_functions()
+    return NUMPY.get(function)
 
 
 class State(threading.local):
@@ -148,6 +182,20 @@ class Frontends:
     """The next time of the tape's clock."""
     called: Callable[[Any, int, tuple[Any, ...], dict[str, Any], Any], None] = staticmethod(lambda *call: None)
     """called(name, start, args, named, result): what a function recorded since `start` is one node, see `node_names.py`."""
+
+    def late(self, place: str, *entries: str) -> None:
+        """Let a module of the package fill entries when one of them is first called: it is imported then."""
+
+        def function(entry: str) -> Callable[..., Any]:
+            def call(*args: Any, **named: Any) -> Any:
+                module(f"staticgrad.{place}")
+                return getattr(self, entry)(*args, **named)
+
+            return call
+
+        for entry in entries:
+            setattr(self, entry, function(entry))
+
     tracing = 0
     """The number of objects in `interception.py`; 0 keeps eager operations on their short paths."""
 

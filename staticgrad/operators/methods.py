@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from . import spelling
-from .dispatch import NUMPY, F
+from .dispatch import F, numpy_twin_of
 from .former_names import warn_former
 from .overrides import ORDINARY, takes_over
 from .sizes import Size
@@ -120,14 +119,14 @@ class Operators(Tensor):
         return F.getitem(self, index)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        twin = NUMPY.get(ufunc)
+        twin = numpy_twin_of(ufunc)
         if method == "__call__" and twin is not None and not kwargs:
             return twin(*inputs)
         name = f"numpy.{ufunc.__name__}" + (f".{method}" if method != "__call__" else "")
         return self._by_numpy(name, getattr(ufunc, method), inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        twin = NUMPY.get(function)
+        twin = numpy_twin_of(function)
         call = None if twin is None else fitted(function, twin, args, kwargs)
         if twin is None or call is None:
             return self._by_numpy(f"numpy.{function.__name__}", function, args, kwargs)
@@ -296,9 +295,3 @@ def _boolean(value: Any, sign: str) -> Any:
 
 
 _bind_operators()
-
-
-def bind_methods() -> None:
-    """Make them methods; `ops/` calls this when all are defined."""
-    for name, function in spelling.METHODS.items():
-        setattr(Operators, name, function)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, get_overloads, overload
 
+from ..base.late import LateMethod
+from ..base.signals import module
 from ..errors import ArgumentError, DTypeError, StaticgradError
-from .dispatch import SPECIAL, frontends, numpy_twin, public, state
+from ..ir import REGISTRY
+from .dispatch import LATE, SPECIAL, frontends, numpy_twin, public, state
 from .former_names import FORMER_ORDERS, in_former_order
+from .methods import Operators
 from .node_names import node_of
 from .overrides import NOBODY, ORDINARY, SEQUENCES, taken
 
+PACKAGE = __package__.partition(".")[0]
 SAME = (
     ("dim", "axis", "dims", "axes"),
     ("keepdim", "keepdims"),
@@ -31,10 +37,8 @@ SYNONYMS = {word: [w for group in SAME if word in group for w in group if w != w
 
 NONE: Mapping[str, str] = MappingProxyType({})
 
-METHODS: dict[str, Callable[..., Any]] = {}
-"""Functions that are methods of every tensor, by name."""
-INPLACE: list[str] = []
-"""Those with a method that ends in "_", which changes the tensor."""
+INPLACE: dict[str, None] = {}
+"""Functions with a method that ends in "_", which changes the tensor."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -210,6 +214,28 @@ def tensor_method(
     return enter
 
 
+def enter_late(names: Any) -> None:
+    """Lead from the names that modules enter to those that are not imported yet; see `ops/late_names.py`."""
+
+    def places(names: Mapping[str, str]) -> dict[str, str]:
+        full = {f"{PACKAGE}.{place}": text for place, text in names.items()}
+        return {name: place for place, text in full.items() if place not in sys.modules for name in text.split()}
+
+    def method_of(place: str) -> Callable[[str], Any]:
+        def method(name: str) -> Any:
+            module(place)
+            return vars(Operators)[name]
+
+        return method
+
+    REGISTRY.late.update(places(names.RECORDS))
+    SPECIAL.late.update(places(names.SPECIAL))
+    LATE.update(places(names.FUNCTIONS))
+    INPLACE.update(dict.fromkeys(places(names.INPLACE)))
+    for name, place in places(names.METHODS).items():
+        setattr(Operators, name, LateMethod(name, method_of(place)))
+
+
 def enter_as(name: str, function: Callable[..., Any], *, method: bool = True, inplace: bool = False) -> None:
     """Make a function public under a name; one that begins with "special." is a name in `staticgrad.special` alone."""
     if name.startswith("special."):
@@ -217,6 +243,6 @@ def enter_as(name: str, function: Callable[..., Any], *, method: bool = True, in
         return
     public(function, name)
     if method:
-        METHODS[name] = function
+        setattr(Operators, name, function)
     if inplace:
-        INPLACE.append(name)
+        INPLACE[name] = None

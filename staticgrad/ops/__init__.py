@@ -1,57 +1,19 @@
-"""The op table: one record per op, in one place. Importing this package fills `ir.REGISTRY`."""
+"""The op table: one record per op, in one place.
+
+Importing this package fills `ir.REGISTRY` with what most programs need. The other modules are imported when something of theirs
+is first asked for; `late_names.py` says what they enter.
+"""
 # ruff: noqa: F401
 
-from ..ir import REGISTRY
-from ..operators import bind_methods
-from . import (
-    adjoint,
-    attention,
-    blockwise_attention,
-    broadcasting,
-    complex_numbers,
-    convolution,
-    copies,
-    cumulative,
-    custom_gradient,
-    data_dependent,
-    decisions,
-    deferred,
-    diagonals,
-    differences,
-    einsum,
-    elementwise,
-    fourier,
-    host_functions,
-    indexing,
-    joining,
-    leaves,
-    linear,
-    linear_algebra,
-    ordering,
-    overwriting,
-    placing,
-    pointwise,
-    pooling,
-    random,
-    rearranging,
-    reductions,
-    repeating,
-    scatter_reductions,
-    selection,
-    shaping,
-    short_time,
-    slicing,
-    softmax,
-    sparse_rows,
-    special_functions,
-    splitting,
-    stacking,
-    statistics,
-    strided_views,
-)
-from .control import cond, records, scan, while_loop
+from ..ir import REGISTRY, OpDef
+from ..operators import enter_late, frontends
+from . import elementwise, indexing, late_names, leaves, linear, pointwise, random, reductions, shaping, slicing, softmax
 
-bind_methods()
+enter_late(late_names)
+frontends.late("ops.deferred", "defer", "defer_rule")
+_NAMES = frozenset({*REGISTRY.entered(), *REGISTRY.late})
 
-BUILT_IN = frozenset(REGISTRY.values())
-"""The package's own records, which its version describes; those that users define come later."""
+
+def built_in(op: OpDef) -> bool:
+    """Whether a record is the package's own, which its version describes; those that users define come later."""
+    return op.name in _NAMES and REGISTRY.get(op.name) is op

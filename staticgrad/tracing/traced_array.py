@@ -20,7 +20,7 @@ from ..base.types import SUPPORTED
 from ..compiler.passes.symbolic_extents import SymbolicExtent, now
 from ..errors import StaticgradError, TraceError
 from ..ir import Graph, Node
-from ..operators import NUMPY, F, Operators, Symbol, is_tensor
+from ..operators import F, Operators, Symbol, is_tensor, numpy_twin_of
 from ..operators.methods import fitted
 from .numbers import RunNumber, StateNumber, TracedNumber
 from .traced import Traced, each_part, met
@@ -167,7 +167,7 @@ class TracedArray(Symbol):
             operands = [self._cast(x, dtype) for x, dtype in zip(inputs, dtypes, strict=False)]
         except (TypeError, ValueError, ArithmeticError):
             self.needed(f"numpy.{ufunc.__name__}")
-        twin = None if ufunc is np.sign else NUMPY.get(ufunc)  # the sign of nan is a number to tensors
+        twin = None if ufunc is np.sign else numpy_twin_of(ufunc)  # the sign of nan is a number to tensors
         return self._result(ufunc, inputs, {}, twin, operands, {})
 
     def _cast(self, x: Any, dtype: np.dtype) -> Any:
@@ -188,7 +188,7 @@ class TracedArray(Symbol):
         given = args
         if function in FLOATING and args[0] is self and self.dtype.kind in "biu":
             given = (self.astype(np.float64), *args[1:])
-        twin = NUMPY.get(function) if own is None else own
+        twin = numpy_twin_of(function) if own is None else own
         call = None if twin is None else (given, kwargs) if own is not None else fitted(function, twin, given, kwargs)
         if call is None:
             self.needed(f"numpy.{function.__name__}")

@@ -16,7 +16,8 @@ from ..base.types import INEXACT
 from ..compiler.backend.kernel_cache import Counters
 from ..compiler.execute.plan import Plan
 from ..compiler.runtime.allocation import give_up_spare
-from ..eager import Tensor, grad, graph_of
+from ..eager import Tensor, grad
+from ..eager.tape_graph import graph_of
 from ..errors import GradientError, StaticgradError
 from ..ir import Graph as IRGraph
 from ..ir import Node

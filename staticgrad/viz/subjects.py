@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..eager import Tensor, graph_of
+from ..eager import Tensor
+from ..eager.tape_graph import graph_of
 from ..errors import ArgumentError, GraphError
 from ..ir import Graph, Node
 from ..ir.text import backward_part, outputs_of

@@ -5,8 +5,8 @@ when all have been idle for a while, and with this process, however that ends. A
 the answers. It does not touch LLVM, so a fork need not wait for it; a child of a fork begins with a pool of its own.
 
 Jobs for which nobody waits yet are left to patient workers, of which there are half as many: their priority is low, and they do
-what was asked for first. A process can't raise its priority again without privileges, so when somebody comes to wait, jobs are
-given to the other workers, those that patient workers have begun as well; the first result counts.
+first what somebody is going to wait for first. A process can't raise its priority again without privileges, so when somebody
+comes to wait, jobs are given to the other workers, those that patient workers have begun as well; the first result counts.
 
 Where workers can't be started, or end by themselves, their jobs are over without a result. Whoever wants the code then
 compiles it in this process, and there is one warning.
@@ -21,7 +21,6 @@ import os
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -68,15 +67,20 @@ nor SciPy, whose version Numba would look at. It does not look for garbage among
 a tenth of the time."""
 
 
+SOON = 0.0
+"""The time of a job for which somebody waits, or will at once."""
+
+
 class Job:
-    """Machine code to be made. urgent: somebody waits for it, or will at once. over: it has been delivered to `disk_cache`, or
-    else `error` says why it has not. told: what the worker would have warned of."""
+    """Machine code to be made. due: the time of the monotonic clock at which somebody is expected to wait for it, or `SOON`.
+    begun: a patient worker has. over: it has been delivered to `disk_cache`, or else `error` says why it has not. told: what
+    the worker would have warned of."""
 
-    __slots__ = ("error", "over", "pool", "text", "told", "urgent")
+    __slots__ = ("begun", "due", "error", "over", "pool", "text", "told")
 
-    def __init__(self, text: str, urgent: bool = True):
-        self.text, self.urgent = text, urgent
-        self.over, self.error = False, ""
+    def __init__(self, text: str, due: float = SOON):
+        self.text, self.due = text, due
+        self.begun, self.over, self.error = False, False, ""
         self.told: list[str] = []
         self.pool: Pool | None = None
 
@@ -164,8 +168,8 @@ class Pool:
         self.changed = Condition()
         self.waiting: list[Job] = []
         """The urgent jobs, a heap."""
-        self.later: deque[Job] = deque()
-        """The others."""
+        self.later: list[tuple[float, Job]] = []
+        """The others, a heap by the times at which they are due. What is due sooner since is in it twice."""
         self.workers: set[Worker] = set()
         self.starting = False
         self.crashes = 0
@@ -189,21 +193,24 @@ class Pool:
                 job.error = self.broken
                 self._finish(job)
                 return
-            if job.urgent:
-                heapq.heappush(self.waiting, job)
-            else:
-                self.later.append(job)
+            self._push(job)
             self.hire()
             self.changed.notify_all()
 
-    def hurry(self, jobs: Iterable[Job]) -> None:
-        """Have workers of usual priority do these jobs."""
+    def hurry(self, jobs: Iterable[Job], due: float = SOON) -> None:
+        """Have these jobs done sooner, if they are due later: `SOON` by workers of usual priority."""
         with self.changed:
             for job in jobs:
-                if not (job.urgent or job.over):
-                    job.urgent = True
-                    heapq.heappush(self.waiting, job)
+                if due < job.due and not job.over:
+                    job.due = due
+                    self._push(job)
             self.changed.notify_all()
+
+    def _push(self, job: Job) -> None:
+        if job.due == SOON:
+            heapq.heappush(self.waiting, job)
+        else:
+            heapq.heappush(self.later, (job.due, job))
 
     def hire(self) -> None:
         """Start the workers, for jobs to come, unless there are some."""
@@ -218,7 +225,7 @@ class Pool:
     def wait(self, jobs: Any = None) -> None:
         """Wait until these jobs are over, or all."""
         with self.changed:
-            self.hurry([*self.later] if jobs is None else jobs)
+            self.hurry([job for _, job in self.later] if jobs is None else jobs)
             while self.done < self.given if jobs is None else not all(job.over for job in jobs):
                 self.changed.wait()
 
@@ -299,8 +306,9 @@ class Pool:
     def _taken(self, patient: bool) -> Job | None:
         """The first job for a worker, out of its queue."""
         while self.later if patient else self.waiting:
-            job = self.later.popleft() if patient else heapq.heappop(self.waiting)
-            if not (job.over or (patient and job.urgent)):
+            job = heapq.heappop(self.later)[1] if patient else heapq.heappop(self.waiting)
+            if not (job.over or (patient and (job.begun or job.due == SOON))):
+                job.begun = patient
                 return job
         return None
 
@@ -318,7 +326,7 @@ class Pool:
     def _break(self, why: str) -> None:
         with self.changed:
             self.broken, self.starting = why, False
-            for job in {*self.waiting, *self.later}:
+            for job in {*self.waiting, *[job for _, job in self.later]}:
                 if not job.over:
                     job.error = why
                     self._finish(job)

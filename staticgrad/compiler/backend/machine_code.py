@@ -12,13 +12,13 @@ from ...base.locks import rlock
 from ...errors import CompileError
 from . import disk_cache as disk
 from . import kernel_cache
-from .compile_pool import Job, pool
+from .compile_pool import SOON, Job, pool
 
 TIERS = "STATICGRAD_TIERS"
 """The environment variable that has kernels compiled in this process, before the first run, where it is 0."""
 
-NOW, SOON, LATER = 0, 1, 2
-"""How code is compiled: in this process; by workers, for which somebody waits at once; by workers whose priority is low."""
+NOW = -1.0
+"""When code is compiled: at once, in this process. Other times are those at which somebody is going to wait; see `Job`."""
 
 _lock = rlock()
 _codes: dict[tuple[str, str], Code] = {}
@@ -36,11 +36,9 @@ def own(symbol: str) -> int:
     return 0 if find is None else find()
 
 
-def tiers(later: bool = False) -> int:
-    """`NOW` where no workers compile, else `SOON` or `LATER`."""
-    if os.environ.get(TIERS, "1") == "0":
-        return NOW
-    return LATER if later else SOON
+def tiers(due: float = SOON) -> float:
+    """`NOW` where no workers compile, else that time."""
+    return NOW if os.environ.get(TIERS, "1") == "0" else due
 
 
 class Wanted(NamedTuple):
@@ -96,8 +94,8 @@ class Code:
             _jobs.pop(kernel_cache.without_comments(self.wanted.text), None)
 
 
-def code(wanted: Wanted, when: int) -> Code:
-    """The machine code. when: `NOW`, `SOON` or `LATER`, where it has to be compiled."""
+def code(wanted: Wanted, when: float) -> Code:
+    """The machine code. when: it is compiled, where that has to be done: `NOW`, or see `Job.due`."""
     if when == NOW:
         return Code(wanted, wanted.find())
     key = kernel_cache.without_comments(wanted.text), wanted.name
@@ -106,8 +104,8 @@ def code(wanted: Wanted, when: int) -> Code:
         if found is None:
             at_hand = not wanted.text or kernel_cache.at_hand(wanted.text)
             found = _codes[key] = Code(wanted, wanted.find()) if at_hand else Code(wanted, 0, _submitted(wanted, when))
-        elif when == SOON and found.job is not None and found.job.pool is pool():
-            pool().hurry([found.job])
+        elif found.job is not None and found.job.pool is pool():
+            pool().hurry([found.job], when)
         return found
 
 
@@ -119,11 +117,11 @@ def arrive(codes: Sequence[Code]) -> None:
         code.arrive()
 
 
-def _submitted(wanted: Wanted, when: int, anew: bool = False) -> Job:
+def _submitted(wanted: Wanted, when: float, anew: bool = False) -> Job:
     """The job that compiles this. anew: the one there is belongs to another process."""
     key = kernel_cache.without_comments(wanted.text)
     job = _jobs.get(key)
     if job is None or (anew and job.pool is not pool()):
-        job = _jobs[key] = Job(wanted.text, when == SOON)
+        job = _jobs[key] = Job(wanted.text, when)
         pool().submit(job)
     return job

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from ...ir import collapse
@@ -50,7 +52,7 @@ def _kernel(array: np.ndarray) -> int:
     found = _codes.get(word)
     if found is None:
         name = f"copy_i{8 * word}"
-        found = _codes[word] = code(Wanted(kernel_cache.library_source("strided_moves", name), name), tiers(True))
+        found = _codes[word] = code(Wanted(kernel_cache.library_source("strided_moves", name), name), tiers(time.monotonic()))
     if not found.address and found.over:
         found.arrive()
     return found.address

@@ -234,7 +234,7 @@ class Builder(GraphLowering, Placement):
 
     def __init__(
         self, graph: Graph, layouts: Layouts, schedule: Schedule, feeds: Sequence[Node], fetches: Sequence[Node],
-        write: Writer = written, when: int = NOW, held: bool = False, asks: bool = True,
+        write: Writer = written, when: float = NOW, held: bool = False, asks: bool = True,
     ):  # fmt: skip
         """when, asks: see `InstructionStream`. held: values that only the host reads are arrays of NumPy's."""
         super().__init__(graph, layouts, schedule, InstructionStream(get_num_threads(), when, asks), write=write)

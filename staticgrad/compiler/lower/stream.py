@@ -15,7 +15,7 @@ from .instructions import Buffer, Instruction, LoopInstruction
 class InstructionStream:
     """Instructions in the order in which they run, and the state that all bodies share."""
 
-    def __init__(self, threads: int, when: int = NOW, asks: bool = True) -> None:
+    def __init__(self, threads: int, when: float = NOW, asks: bool = True) -> None:
         """when: kernels are compiled, see `machine_code.code`. asks: for machine code at once; otherwise `ask` does, if the
         stream becomes a plan."""
         self.threads, self.when, self.asks = threads, when, asks

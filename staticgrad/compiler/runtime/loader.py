@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..backend import kernel_cache
-from ..backend.compile_pool import pool
-from ..backend.machine_code import SOON, Wanted, arrive, code, tiers
+from ..backend.compile_pool import SOON, pool
+from ..backend.machine_code import Wanted, arrive, code, tiers
 
 OPERANDS = {"step": 8, "steps": 12, "hold_calls": 1}
 """The functions of the runtime that Python calls, with the number of their operands."""

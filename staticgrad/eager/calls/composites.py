@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ...autodiff import messages
-from ...autodiff.reverse import gradients
 from ...base import types
+from ...base.signals import module
 from ...ir import REGISTRY, Expand, OpDef
 from ...operators import Operators, Symbol, append, frontends, intercepted, routed, state
 from ...operators.node_names import node_of
@@ -29,11 +29,9 @@ from ..grad_mode import Mode, modes
 from ..operands import own
 from ..tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
 from ..tensor import PublicTensor, Tensor, record_of, wrap
-from .composite_plans import program
 from .composite_records import OPEN, CompositeRecord, Form, PartRecord, RulesRecord, Saved, refused
 from .kernels import LEAST, NONE, OFF, USES, Call, Maker, requests, uses_of
 from .op_calls import family_of
-from .open_calls import numbers_of, open_call
 from .signature import INTEGERS, ITSELF, SEQUENCES, Signature, join
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -110,10 +108,11 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             whole = (op, *signature, *[a.shape for a in arrays], *[a.dtype for a in arrays])
             known, opened = mode.calls[whole], None
             if known is None or known.waits:
-                values, rest = numbers_of(signature)
+                open_calls = module("staticgrad.eager.calls.open_calls")
+                values, rest = open_calls.numbers_of(signature)
                 if values:
                     form = form_of(function, args, named)
-                    opened = open_call(op, form, values, rest, tensors, grad)
+                    opened = open_calls.open_call(op, form, values, rest, tensors, grad)
             if opened is not None:
                 ready, numbers = opened
                 arrays += numbers
@@ -156,7 +155,8 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
 
     def made(args: tuple[Any, ...], named: dict[str, Any], tensors: list[Tensor], grad: bool) -> Any:
         """See `kernels.Make`."""
-        return program(form_of(function, args, named), tensors, grad)
+        form = form_of(function, args, named)
+        return module("staticgrad.eager.calls.composite_plans").program(form, tensors, grad)
 
     def family(key: Any, args: tuple[Any, ...], named: dict[str, Any], tensors: list[Tensor], grad: bool) -> Any:
         tracked = tuple([grad and t._tracked for t in tensors])
@@ -355,7 +355,7 @@ def gradient(form: Form, wanted: tuple[bool, ...], numbers: tuple[int, ...], *te
         out = form(*operands)
         outs = out if isinstance(out, tuple) else (out,)
         targets = [x for x, wants in zip(operands, wanted, strict=True) if wants]
-        found = gradients([outs[i] for i in numbers], targets, list(g.values()))
+        found = frontends.gradients([outs[i] for i in numbers], targets, list(g.values()))
     else:  # each gradient stops at its operand, also where one operand depends on another
         inner = [
             wrap(x._data, Record(REGISTRY["identity"], (x,), {}, x._data)) if wants else x

@@ -9,14 +9,15 @@ that a seed gives the same bits in every run; with `eager_kernels(wait=True)` th
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from ...base.locks import rlock
+from ...base.records import record
 from ...base.signals import module
 from ...errors import CompileError, StaticgradError
 from ...ir import Graph, Node
@@ -52,7 +53,7 @@ Make = Callable[..., Any]
 """Gives a program, perhaps None, and its `Call.use`; None for a call without a plan."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Maker:
     """How the program of a call is made, and what it follows from.
 
@@ -151,14 +152,20 @@ NONE = Call(None, why="kernels have no part in it, or not all")
 
 class Waiting(Call):
     """The call of a key in one thread until its plan takes over. last: the call that it takes over; left: how many calls come
-    until then."""
+    until then; begun: when the first one came."""
 
-    __slots__ = ("last", "left")
+    __slots__ = ("begun", "last", "left")
     waits = True
 
     def __init__(self, last: int):
         super().__init__(None)
         self.last = self.left = last
+        self.begun = time.monotonic()
+
+    def due(self) -> float:
+        """The time of the monotonic clock at which the plan takes over if calls go on coming as they came."""
+        now = time.monotonic()
+        return now + (now - self.begun) * self.left / max(self.last - self.left, 1)
 
 
 def _fast(plan: Plan) -> Callable[..., Any]:
@@ -199,6 +206,8 @@ class Requests:
         """While a call is being made that has a place of its own in the kernel cache, so that its programs need none: the
         templates of its family, by the part of a call whose programs share them."""
         self.making = rlock()
+        self.due = 0.0
+        """When somebody is going to wait for the kernels of the call that is being made; see `Waiting.due`."""
 
     @property
     def plans(self) -> CallCache:
@@ -216,15 +225,16 @@ class Requests:
         mode = modes.now
         waiting.left -= 1
         asks = waiting.left == waiting.last - waiting.last // 2
-        if waiting.left > 0 and not mode.waits and not (asks and (self.made(key, make, *args).vain or mode.numpy)):
+        if waiting.left > 0 and not mode.waits and not (asks and (self.made(key, waiting, make, *args).vain or mode.numpy)):
             return waiting  # type: ignore[no-any-return]
-        mode.calls[key] = call = self.made(key, make, *args)
+        mode.calls[key] = call = self.made(key, waiting, make, *args)
         call.arrive()
         return call
 
-    def made(self, key: Hashable, make: Make, *args: Any) -> Call:
+    def made(self, key: Hashable, waiting: Waiting, make: Make, *args: Any) -> Call:
         """The call of a key, whose kernels workers may still compile."""
         with self.making:
+            self.due = waiting.due()
             mode = modes.now
             found = self.plans[key]
             if found is None:
@@ -256,7 +266,7 @@ class Requests:
             if program is None or isinstance(program, ArrayPlan):
                 return Call(program, use)
             program.kept &= self.templates is None
-            plan = program.plan(*(np.empty(feed.type.shape, feed.type.dtype) for feed in program.prepared.feeds), later=True)
+            plan = program.plan(*(np.empty(feed.type.shape, feed.type.dtype) for feed in program.prepared.feeds), due=self.due)
         except (StaticgradError, MemoryError) as error:
             return Call(None, why=f"{error}".partition("\n")[0])  # NumPy computes it, or raises the error
         if not plan.simple or plan.draws or plan.results.late or plan.only_moves:

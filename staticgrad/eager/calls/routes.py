@@ -20,7 +20,7 @@ from ..tensor import PublicTensor, Tensor, wrap
 from .call_cache import shared
 from .op_calls import placeholders
 from .route_writer import Writer
-from .signature import SEQUENCES, join
+from .signature import SEQUENCES
 
 USES = 3
 """Calls of a kind before its route is made: many kinds come once or twice, as `x.narrow(0, i, n)` in a loop."""
@@ -96,7 +96,4 @@ def _constant(node: Node) -> Tensor:
     return wrap(data)
 
 
-frontends.public_class = PublicTensor
-frontends.calls = shared
-frontends.join = join
 frontends.route = _missed

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from staticgrad.compiler.backend import compile_pool
-from staticgrad.compiler.backend.compile_pool import Job, Pool
+from staticgrad.compiler.backend.compile_pool import SOON, Job, Pool
 
 
 class Terminal(io.StringIO):
@@ -71,23 +71,24 @@ def test_long_texts_come_first(monkeypatch: pytest.MonkeyPatch):
     until(lambda: not pool.workers)
 
 
-def test_what_nobody_waits_for_is_left_to_patient_workers_in_the_order_of_requests(monkeypatch: pytest.MonkeyPatch):
+def test_what_nobody_waits_for_is_left_to_patient_workers_which_do_first_what_is_due_first(monkeypatch: pytest.MonkeyPatch):
     usual, patient = Instant(), Instant(patient=True)
     patient.hold.set()
     pool = pool_of(monkeypatch, usual, patient)
-    jobs = [Job(text, urgent=text == "now") for text in ("a", "ccc", "now", "bb")]
+    jobs = [Job(text, due) for text, due in (("a", 3.0), ("ccc", 1.0), ("now", SOON), ("bb", 2.0), ("d", 9.0))]
     for job in jobs:
         pool.submit(job)
+    pool.hurry(jobs[-1:], 2.5)
     begin(pool)
     until(lambda: all(job.over for job in jobs))
-    assert (usual.done, patient.done) == (["now"], ["a", "ccc", "bb"])
+    assert (usual.done, patient.done) == (["now"], ["ccc", "bb", "d", "a"])
 
 
 def test_who_comes_to_wait_does_not_wait_for_patient_workers(monkeypatch: pytest.MonkeyPatch):
     """The job that one has begun is given to another worker, too, and is over once."""
     usual, patient = Instant(), Instant(patient=True)
     pool = pool_of(monkeypatch, usual, patient)
-    jobs = [Job(text, urgent=False) for text in ("begun", "waits", "stays")]
+    jobs = [Job(text, due) for due, text in enumerate(("begun", "waits", "stays"), 1)]
     for job in jobs:
         pool.submit(job)
     begin(pool)

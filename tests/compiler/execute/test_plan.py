@@ -476,7 +476,7 @@ def test_a_plan_whose_kernels_are_compiled_later_needs_no_runtime_yet(monkeypatc
     b = Bench()
     x = b.feed(4, 5)
     out = F.tanh(F.exp(F.tanh(F.sin(F.exp(F.sin(x))))))  # no other test of this process has such a kernel
-    plan = Program(b.graph, [out.node], [x.node]).plan(*b.arrays, later=True)
+    plan = Program(b.graph, [out.node], [x.node]).plan(*b.arrays, due=1.0)
     assert plan.waits
     assert "start" not in vars(plan)
     plan.wait()
