@@ -8,9 +8,9 @@ from __future__ import annotations
 import importlib
 import importlib.machinery
 import importlib.util
+import os
 import sys
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 
 from ..errors import StaticgradError
@@ -37,11 +37,11 @@ def need(library: str, extra: str) -> None:
         raise MissingExtra(f"{library} is not installed", f'pip install "staticgrad[{extra}]"')
 
 
-def folders() -> list[Path]:
+def folders() -> list[str]:
     """SciPy's folders, found without importing it."""
     package = importlib.util.find_spec("scipy")
     places = package.submodule_search_locations if package is not None else None
-    return [Path(place) for place in places] if places is not None else []
+    return [*places] if places is not None else []
 
 
 @cache
@@ -56,8 +56,8 @@ def _loaded(name: str) -> ModuleType:
     _, *inner, last = name.split(".")
     for folder in folders():
         for suffix in importlib.machinery.EXTENSION_SUFFIXES:
-            file = folder.joinpath(*inner, f"{last}{suffix}")
-            if file.exists():
+            file = os.path.join(folder, *inner, f"{last}{suffix}")
+            if os.path.exists(file):
                 spec = importlib.util.spec_from_file_location(name, file)
                 assert spec is not None
                 assert spec.loader is not None

@@ -23,7 +23,7 @@ def info(given: Namespace) -> int:
     known = cache_size.entries(disk_cache.folder())
     facts: dict[str, Any] = {
         "folder": disk_cache.where(),
-        "kernels": sum(any(file.suffix == ".o" for file in entry.files) for entry in known),
+        "kernels": sum(any(file.endswith(".o") for file in entry.files) for entry in known),
         "bytes": sum(entry.bytes for entry in known),
         "limit": _limit(),
         "oldest": known[0].used if known else None,

@@ -12,7 +12,6 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from functools import cache
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -25,7 +24,7 @@ from ..ops.leaves import Source
 from .backend import abi, object_code
 from .passes.functionalize import FunctionalGraph
 
-PACKAGE = Path(__file__).parent.parent
+PACKAGE = os.path.dirname(os.path.dirname(__file__))
 PLAIN = frozenset({int, float, bool, str, bytes, type(None)})
 
 
@@ -154,7 +153,7 @@ def setting() -> str:
 def _code() -> str:
     """The package's modules, as Python tells whether its bytecode of them is up to date; the tools, and the CPU."""
     facts = [np.__version__]
-    folders = [str(PACKAGE)]
+    folders = [PACKAGE]
     for place in folders:
         with os.scandir(place) as entries:
             for entry in entries:

@@ -78,7 +78,7 @@ def warm(steps: Iterable[Callable[[], None]] = ()) -> str:
 
 def _kept() -> dict[str, int]:
     """The sizes of the kernels in the cache, by file."""
-    return {file.name: file.stat().st_size for file in disk_cache.folder().glob("k*.o")}
+    return {file.name: file.stat().st_size for file in Path(disk_cache.folder()).glob("k*.o")}
 
 
 def _check_cache(reason: str) -> None:

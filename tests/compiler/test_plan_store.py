@@ -30,7 +30,7 @@ def cache(monkeypatch, tmp_path):
     written, keep = [], disk_cache.keep
     monkeypatch.setattr(disk_cache, "keep", lambda name, *rest: written.append(name) or keep(name, *rest))
     with sg.eager_kernels(False):
-        yield lambda: sorted({disk_cache.folder() / name for name in written if name.startswith("p")})
+        yield lambda: sorted({Path(disk_cache.folder()) / name for name in written if name.startswith("p")})
 
 
 @pytest.fixture

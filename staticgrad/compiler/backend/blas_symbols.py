@@ -7,8 +7,8 @@ BLAS capsules tells the addresses.
 from __future__ import annotations
 
 import ctypes
+import os
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -41,8 +41,11 @@ def openblas() -> ctypes.CDLL | None:
     """The library of SciPy's wheels, the very one that SciPy itself loads; None where SciPy was built otherwise."""
     for folder in folders():
         for place in WHEELS:
-            for file in sorted((folder / place).resolve().glob("libscipy_openblas*")):
-                library = ctypes.CDLL(str(file))
+            where = os.path.realpath(os.path.join(folder, place))
+            for name in sorted(os.listdir(where) if os.path.isdir(where) else ()):
+                if not name.startswith("libscipy_openblas"):
+                    continue
+                library = ctypes.CDLL(os.path.join(where, name))
                 if all(hasattr(library, f"{PREFIX}{name}_") for name in ROUTINES):  # not in one for 64-bit extents
                     return library
     return None
@@ -55,7 +58,7 @@ def thread_functions() -> list[Any] | None:
         return [library[f"{PREFIX}openblas_{which}_num_threads"] for which in ("get", "set")]
     cython_blas()
     for found in module("threadpoolctl").ThreadpoolController().lib_controllers:
-        if found.internal_api == "openblas" and "scipy" in Path(found.filepath).parent.name:
+        if found.internal_api == "openblas" and "scipy" in os.path.basename(os.path.dirname(found.filepath)):
             prefix, suffix = found._symbol_prefix, found._symbol_suffix
             return [getattr(found.dynlib, f"{prefix}openblas_{which}_num_threads{suffix}") for which in ("get", "set")]
     return None

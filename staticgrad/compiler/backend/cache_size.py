@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import ArgumentError
@@ -26,7 +25,7 @@ class Entry(NamedTuple):
     """The files of one kernel: machine code, and the source beside it. used: when it was last read or written."""
 
     name: str
-    files: tuple[Path, ...]
+    files: tuple[str, ...]
     bytes: int
     used: float
 
@@ -45,17 +44,17 @@ def limit() -> int:
     return size_of(text) if text else DEFAULT
 
 
-def entries(folder: Path) -> list[Entry]:
+def entries(folder: str) -> list[Entry]:
     """What the cache holds, the least recently used first."""
-    files: dict[str, list[Path]] = {}
+    files: dict[str, list[str]] = {}
     for path in _files(folder):
-        files.setdefault(path.stem, []).append(path)
+        files.setdefault(os.path.splitext(os.path.basename(path))[0], []).append(path)
     found = []
     for name, paths in files.items():
         facts = []
         for path in paths:
             with suppress(OSError):
-                facts.append(path.lstat())
+                facts.append(os.lstat(path))
         if facts:
             found.append(
                 Entry(name, tuple(paths), sum(f.st_size for f in facts), max(max(f.st_atime, f.st_mtime) for f in facts))
@@ -63,18 +62,18 @@ def entries(folder: Path) -> list[Entry]:
     return sorted(found, key=lambda entry: entry.used)
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _files(folder: str) -> Iterator[str]:
     try:
         names = os.listdir(folder)
     except OSError:
         return
     for name in names:
-        path = folder / name
-        if path.suffix in (".o", ".py", ".json") and path.is_file() and not path.is_symlink():
+        path = os.path.join(folder, name)
+        if name.endswith((".o", ".py", ".json")) and os.path.isfile(path) and not os.path.islink(path):
             yield path
 
 
-def trim(folder: Path, most: int) -> tuple[int, int]:
+def trim(folder: str, most: int) -> tuple[int, int]:
     """Remove kernels, the least recently used first, until at most so many bytes are left. Returns how many kernels and bytes
     were removed. A process that has loaded them goes on."""
     known = entries(folder)
@@ -84,14 +83,14 @@ def trim(folder: Path, most: int) -> tuple[int, int]:
             break
         for file in entry.files:
             with suppress(OSError):
-                file.unlink()
+                os.unlink(file)
         total -= entry.bytes
         removed += entry.bytes
         count += 1
     return count, removed
 
 
-def keep_below_limit(folder: Path) -> tuple[int, int]:
+def keep_below_limit(folder: str) -> tuple[int, int]:
     """Trim the cache where it exceeds its limit; see `trim`. Raises ArgumentError for a limit that is no size."""
     most = limit()
     if not most or sum(entry.bytes for entry in entries(folder)) <= most:

@@ -23,7 +23,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...base.locks import Condition
@@ -46,6 +45,7 @@ LIMIT = 300.0
 """Seconds after which a worker that does not answer is ended: the largest kernels take a few on an idle machine."""
 GRACE = 0.5
 """Seconds in which the leader of workers ends after them, unless it is killed."""
+PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 ENVIRONMENT = ("STATICGRAD_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "STATICGRAD_KERNELS")
 """The variables on which the place of the kernel cache depends, and the compiler."""
 
@@ -142,7 +142,7 @@ class Leader:
         self.late = subprocess.TimeoutExpired
         self.workers = [Worker(self, ours, number >= count) for number, (ours, _) in enumerate(pairs)]
         first = {
-            "path": sys.path, "package": str(Path(__file__).parents[2]), "parent": os.getpid(), "places": places,
+            "path": sys.path, "package": PACKAGE, "parent": os.getpid(), "places": places,
             "patient": patient,
         }  # fmt: skip
         assert self.process.stdin is not None

@@ -10,7 +10,6 @@ import os
 import platform
 import re
 from functools import cache
-from pathlib import Path
 
 FACT = re.compile(r"(?m)^(?:vendor_id|cpu family|model|model name|stepping|flags|Features|CPU \w+)\s*:.*$")
 """A line of Linux's description that is the same in every run."""
@@ -22,7 +21,8 @@ CHOSEN = os.environ.get("STATICGRAD_CPU", "native")
 def description() -> str:
     """What machine code depends on: the kind of machine, the model and the names of its features."""
     try:
-        first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
+        with open("/proc/cpuinfo") as stream:
+            first = stream.read().partition("\n\n")[0]
     except OSError:
         first = ""
     if facts := FACT.findall(first):
@@ -64,7 +64,8 @@ BYTES, REGISTERS = _vectors()
 def _cache(index: int) -> int:
     """Bytes of a core's cache, as Linux numbers them; 0 where it doesn't say."""
     try:
-        size = Path(f"/sys/devices/system/cpu/cpu0/cache/index{index}/size").read_text().strip()
+        with open(f"/sys/devices/system/cpu/cpu0/cache/index{index}/size") as stream:
+            size = stream.read().strip()
     except OSError:
         return 0
     return int(size[:-1]) << 10 if re.fullmatch(r"\d+K", size) else 0

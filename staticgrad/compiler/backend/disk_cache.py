@@ -19,7 +19,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import NamedTuple
 
 from ...base import logs
@@ -59,18 +58,18 @@ class Unusable(Exception):
     """The reason why the folder, or a file in it, can't be used."""
 
 
-def path() -> Path:
+def path() -> str:
     """The path of the folder. Raises Unusable where there is no place for one."""
     root = os.environ.get("STATICGRAD_CACHE_DIR")
     if root:
-        return Path(root)
+        return root
     base = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(base):  # the specification says to ignore other paths
-        return Path(base) / "staticgrad"
-    try:
-        return Path.home() / ".cache" / "staticgrad"
-    except RuntimeError:
-        raise Unusable("there is no home directory") from None
+        return os.path.join(base, "staticgrad")
+    home = os.path.expanduser("~")
+    if home == "~":
+        raise Unusable("there is no home directory")
+    return os.path.join(home, ".cache", "staticgrad")
 
 
 def kept(name: str, key: str, make: Callable[[], bytes]) -> tuple[bytes, bool]:
@@ -91,17 +90,17 @@ def keep(name: str, key: str, content: bytes) -> None:
 def where() -> str:
     """The path of the folder, for messages; "" where there is no place for one."""
     try:
-        return str(path())
+        return path()
     except Unusable:
         return ""
 
 
-def folder() -> Path:
+def folder() -> str:
     """The path of the folder; one that does not exist where there is no place for any."""
     try:
         return path()
     except Unusable:
-        return Path(os.devnull) / "none"
+        return os.path.join(os.devnull, "none")
 
 
 def unwritable() -> str:
@@ -200,11 +199,11 @@ def _check(info: os.stat_result) -> None:
 def _folder(make: bool) -> Iterator[int]:
     """A descriptor of the folder. Raises Unusable when it is not safe, or can't be made; OSError when there is none."""
     place = path()
-    if place.is_symlink() and place.lstat().st_uid not in (0, os.geteuid()):
+    if os.path.islink(place) and os.lstat(place).st_uid not in (0, os.geteuid()):
         raise Unusable("it is a link of another user")
     try:
         if make:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.makedirs(place, mode=0o700, exist_ok=True)
         folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
         raise
@@ -269,7 +268,7 @@ def _remove(name: str, folder: int) -> None:
 
 def _sweep(folder: int) -> None:
     """Remove the temporary files of killed processes, once per process."""
-    where = str(path())
+    where = path()
     if where in _swept:
         return
     _swept.add(where)
@@ -280,7 +279,7 @@ def _sweep(folder: int) -> None:
                 if time.time() - info.st_mtime > ABANDONED:
                     _remove(name, folder)
     try:
-        count, size = keep_below_limit(path())
+        count, size = keep_below_limit(where)
     except ArgumentError as error:
         tell(f"{LIMIT} is not followed: {error.summary}\n  {error.details[0]}", LIMIT)
         return

@@ -6,9 +6,9 @@ Both files are named by a hash of the source, the modules that write code of it,
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from functools import cache, partial
-from pathlib import Path
 from types import ModuleType
 
 from ...base import garbage, logs
@@ -27,7 +27,8 @@ from staticgrad.compiler.backend.dialect import *
 
 """
 
-WRITERS = tuple(Path(__file__).parents[1] / folder for folder in ("backend", "runtime"))
+COMPILER = os.path.dirname(os.path.dirname(__file__))
+WRITERS = tuple(os.path.join(COMPILER, folder) for folder in ("backend", "runtime"))
 """The folders of the modules that write machine code."""
 
 SPECIAL = {
@@ -54,8 +55,11 @@ def toolchain(compiler: str) -> str:
     """The tools that make machine code, and the modules that write it, as a hash: a change of any of them makes it again."""
     digest = hashlib.sha256(object_code.tools(compiler).encode())
     for folder in WRITERS:
-        for file in sorted(folder.rglob("*.py")):
-            digest.update(file.read_bytes())
+        for place, _, names in sorted(os.walk(folder)):
+            for name in sorted(names):
+                if name.endswith(".py"):
+                    with open(os.path.join(place, name), "rb") as stream:
+                        digest.update(stream.read())
     return digest.hexdigest()
 
 
@@ -210,4 +214,5 @@ def _library(name: str) -> tuple[str, dict[str, str]]:
 
 
 def _text(name: str) -> str:
-    return (Path(__file__).parent.parent / "kernels" / f"{name}.py").read_text().split("# kernels\n", 1)[1]
+    with open(os.path.join(COMPILER, "kernels", f"{name}.py"), encoding="utf-8") as stream:
+        return stream.read().split("# kernels\n", 1)[1]

@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
-from pathlib import Path
 from typing import TypeVar
 
 import llvmlite
@@ -54,7 +53,8 @@ def tools(compiler: str) -> str:
     spec = importlib.util.find_spec("numba")  # finds it without loading it
     assert spec is not None
     assert spec.origin is not None
-    return found + Path(spec.origin).with_name("_version.py").read_text()
+    with open(os.path.join(os.path.dirname(spec.origin), "_version.py")) as stream:
+        return found + stream.read()
 
 
 def compiled(code: str, inlined: Iterable[str] = ()) -> bytes:

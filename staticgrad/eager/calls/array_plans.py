@@ -243,11 +243,8 @@ class _Writer:
             return
         if isinstance(op.emit, Region):
             call = [self.constant(loop_of(node)), *operands]
-        elif op.prepared is not None:
-            call = [self.constant(op.prepared(node)), *operands]
         else:
-            words = [f"{word}={self.constant(value)}" for word, value in node.attrs.items()]
-            call = [self.constant(op.eval), *operands, *words]
+            call = call_of(node, operands, self.constant)
         elementwise = isinstance(op.eval, np.ufunc) and op.eval.signature is None
         room = self.room(position, node) if elementwise else None
         if room is not None:
@@ -303,6 +300,14 @@ class _Writer:
     def makes(self, node: Node) -> bool:
         """Whether a value is a new array for all operands."""
         return (isinstance(node.op.eval, np.ufunc) or isinstance(node.op.emit, Reduction)) and node not in self.fed
+
+
+def call_of(node: Node, operands: Sequence[str], constant: Callable[[Any], str]) -> list[str]:
+    """The call that computes a node, as text: the function, then its arguments. constant: gives the name of a value."""
+    op = node.op
+    if op.prepared is not None:
+        return [constant(op.prepared(node)), *operands]
+    return [constant(op.eval), *operands, *[f"{word}={constant(value)}" for word, value in node.attrs.items()]]
 
 
 def window_of(node: Node) -> Window | None:

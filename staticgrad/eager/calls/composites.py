@@ -71,7 +71,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         signature: Signature = [types.default_float]
         tensors: list[Tensor] = []
         tracked, grad = False, mode.grad
-        for a in args:
+        for a in (*args, *named.values()) if named else args:
             kind = a.__class__
             if kind is PublicTensor:
                 wants = grad and a._tracked
@@ -84,20 +84,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 signature += (kind, a)
             elif not join((a,), signature):
                 return other(args, named)
-        for word, a in named.items():
-            signature.append(word)
-            kind = a.__class__
-            if kind is PublicTensor:
-                wants = grad and a._tracked
-                signature.append(wants)
-                tensors.append(a)
-                tracked |= wants
-            elif (
-                kind in ITSELF or (kind is float and a > 0) or (kind is tuple and INTEGERS.issuperset(map(type, a)))
-            ):  # as `join`, without a call
-                signature += (kind, a)
-            elif not join((a,), signature):
-                return other(args, named)
+        signature += named
         if not tensors or tensors[0]._data.size < mode.whole:
             return written(args, named)
         arrays = [t._data for t in tensors]
@@ -124,11 +111,9 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                         return by_numpy(mode, args, named, tracked)
                 if ready.plan is None:
                     return written(args, named) if frontends.tracing else by_route(*args, **named)
-            found = ready.run(*arrays)
+            found = ready.run(*arrays) or ready.in_any_layout(*arrays)
             if found is None:
-                found = ready.in_any_layout(*arrays)
-                if found is None:
-                    return written(args, named)
+                return written(args, named)
             if opened is None:
                 recent = signature, ready, mode.calls
         places: Saved = ready.use
@@ -277,11 +262,9 @@ def _by_plan(g: dict[int, np.ndarray], record: CompositeRecord, operands: Sequen
                 value.refuse()
         arrays.append(value)
     arrays += record.kept
-    found = call.run(*arrays) if places.computes else ()
+    found = call.run(*arrays) or call.in_any_layout(*arrays) if places.computes else ()
     if found is None:
-        found = call.in_any_layout(*arrays)
-        if found is None:
-            return None
+        return None
     cotangents: list[Any] = [None] * len(operands)
     views, computed = places.views, iter(found)
     for i in places.positions:

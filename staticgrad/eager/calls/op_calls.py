@@ -76,20 +76,16 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     else:
         key = (op, *[a.shape for a in arrays], *[a.dtype for a in arrays])
     try:
-        call = mode.calls[key]
+        call = mode.calls[key] or requests.begin(key, uses_of(max([a.size for a in arrays]), ALONE))
     except TypeError:  # attributes that can't be hashed
         return None
-    if call is None:
-        call = requests.begin(key, uses_of(max([a.size for a in arrays]), ALONE))
     if call.waits:
         call = requests.call(key, call, VALUE, op, dict(attrs), arrays)
-    found = call.run(*arrays)
+    if call.plan is None:
+        return None
+    found = call.run(*arrays) or call.in_any_layout(*arrays)
     if found is None:
-        if call.plan is None:
-            return None
-        found = call.in_any_layout(*arrays)
-        if found is None:
-            return None
+        return None
     if not op.numeric:
         mode.calls[op] = attrs, call.run
     return found[0]
@@ -262,12 +258,8 @@ def cotangents(
         if array.__class__ is not np.ndarray:
             return None
         arrays.append(array)
-    found = call.run(*arrays)
-    if found is None:
-        found = call.in_any_layout(*arrays)
-        if found is None:
-            return None
-    return needs.positions, found
+    found = call.run(*arrays) or call.in_any_layout(*arrays)
+    return None if found is None else (needs.positions, found)
 
 
 def _vjp_program(record: Record, positions: tuple[int, ...], repeated: Any, g: np.ndarray) -> tuple[Computation, Reads] | None:

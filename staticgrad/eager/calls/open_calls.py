@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.bounded import Bounded
+from ...base.signals import module
 from ...ir import OpDef
 from ...operators import OpenNumbers
 from ..grad_mode import modes
 from ..tensor import Tensor
-from .composite_plans import program
 from .composite_records import Form
 from .kernels import Call, Computation, requests, uses_of
 from .signature import SEQUENCES, Signature, token
@@ -162,6 +162,7 @@ def _program(
     numbers = OpenNumbers([values[i] for i in varying])
     opened = dict(zip(varying, numbers.numbers, strict=True))
     given = iter([opened.get(i, value) for i, value in enumerate(values)])
+    program = module("staticgrad.eager.calls.composite_plans").program
     made = program(with_numbers(form, given), tensors, grad, (numbers, family))
     if made is None:
         kind.close([varying[i] for i in numbers.needed] or varying)

@@ -15,6 +15,7 @@ from ..execution import link, recover
 from ..grad_mode import INFERRING, mark_inference, modes
 from ..tape import ALONE, Named, Record, tick
 from ..tensor import PublicTensor, ndarray, watch, wrap
+from .array_plans import call_of
 from .call_cache import counted
 from .op_calls import Bound, by_plan, least_of
 
@@ -111,21 +112,18 @@ class Writer:
         operands = "".join(
             [f"t{i}, " if x in self.tensors else f"wrap(d{i}), " for i, x in zip(inputs, node.inputs, strict=True)]
         )
-        arrays = ", ".join([f"d{i}" for i in inputs])
-        if op.prepared is None:
-            words = "".join([f", {word}={self.constant(value)}" for word, value in attrs.items()])
-            evaluate = f"{self.constant(op.eval)}, {arrays}{words}"
-        else:
-            evaluate = f"{self.constant(op.prepared(node))}, {arrays}"
-        plain = op.aliases or op.prepared is not None  # no arithmetic, which could warn
-        evaluate = evaluate.replace(", ", "(", 1) + ")" if plain else f"mode.quiet({evaluate})"
-        call = ["try:", f"    d{n} = {evaluate}", "except Exception as error:"]
+        arrays = [f"d{i}" for i in inputs]
+        evaluate = call_of(node, arrays, self.constant)
+        if not op.aliases and op.prepared is None:  # it may be arithmetic, which could warn
+            evaluate.insert(0, "mode.quiet")
+        call = ["try:", f"    d{n} = {evaluate[0]}({', '.join(evaluate[1:])})", "except Exception as error:"]
         call += [f"    d{n} = recover(error, {record}, ({operands}), {all_attrs})"]
         call += [f"if d{n}.__class__ is not ndarray: d{n} = asarray(d{n})"]
         size, least = node.inputs[0].type.size, op.eager_least or least_of(op)
         if by_plan(node) and size >= least:
             bound = self.constant(Bound(op, attrs))
-            found = f"({bound}.mode is mode and {bound}.run({arrays})) or {bound}.value({arrays})"
+            given = ", ".join(arrays)
+            found = f"({bound}.mode is mode and {bound}.run({given})) or {bound}.value({given})"
             self.lines.append(f"if {size} >= mode.heavy and (found := {found}):")
             self.lines += [f"    d{n} = found[0]", "else:", *[f"    {line}" for line in call]]
         else:

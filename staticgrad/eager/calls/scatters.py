@@ -30,16 +30,12 @@ def by_kernel(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> n
         return None
     shapes = tuple([tuple(a.shape) for a in operands])
     key = ("sparse", op, tuple(attributes(op, attrs)), shapes, tuple([a.dtype for a in arrays]))
-    call = modes.now.calls[key]
-    if call is None:
-        call = requests.begin(key, 4 * uses_of(max([a.size for a in arrays]), ALONE))
+    call = modes.now.calls[key] or requests.begin(key, 4 * uses_of(max([a.size for a in arrays]), ALONE))
     if call.waits:
         call = requests.call(key, call, PROGRAM, op, dict(attrs), operands)
-    found = call.run(*arrays)
+    found = call.run(*arrays) or call.in_any_layout(*arrays)
     if found is None:
-        found = call.in_any_layout(*arrays)
-        if found is None:
-            return None
+        return None
     out: np.ndarray = found[0]
     rows = rows_named(operands, attrs)
     if rows is not None:

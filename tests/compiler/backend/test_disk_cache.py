@@ -68,7 +68,7 @@ def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, base: str, expecte
     monkeypatch.delenv("STATICGRAD_CACHE_DIR", raising=False)
     monkeypatch.setenv("HOME", "/of/mine")
     monkeypatch.setenv("XDG_CACHE_HOME", base)
-    assert disk.path() == Path(expected)
+    assert disk.path() == expected
 
 
 def test_a_folder_that_others_can_read_stays_as_it_is(cache: Path):

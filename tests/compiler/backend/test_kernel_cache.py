@@ -86,7 +86,7 @@ def test_the_toolchain_does(cache: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("file", ["backend/elementary/exponential.py", "backend/gemm_tiles.py", "runtime/worker.py"])
 def test_a_module_that_writes_code_does(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    folders = [Path(shutil.copytree(folder, tmp_path / folder.name)) for folder in kernel_cache.WRITERS]
+    folders = [Path(shutil.copytree(folder, tmp_path / Path(folder).name)) for folder in kernel_cache.WRITERS]
     monkeypatch.setattr(kernel_cache, "WRITERS", folders)
     toolchain = kernel_cache.toolchain.__wrapped__
     before = toolchain("numba")
