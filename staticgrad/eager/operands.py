@@ -14,7 +14,7 @@ from ..errors import DTypeError, OutOfMemoryError, StaticgradError, user_line
 from ..ir import REGISTRY, OpDef, View, over_complex
 from ..operators import as_array, located, promotion
 from .calls.call_cache import OF_THREAD
-from .calls.scatters import value_of_sparse
+from .calls.op_calls import value_of_sparse
 from .grad_mode import modes
 from .tape import FreedTensor
 from .tensor import Tensor, ndarray, wrap

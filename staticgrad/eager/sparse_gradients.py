@@ -14,7 +14,7 @@ import numpy as np
 from ..base.types import TensorType
 from ..ir import REGISTRY, Node, Pointwise, View
 from ..ops.sparse_rows import carry
-from .calls.scatters import value_of_sparse
+from .calls.op_calls import value_of_sparse
 from .tensor import PublicTensor, Tensor, new
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,12 @@ import numpy as np
 from ...base.types import TensorType, int64
 from ...ir import REGISTRY, Expand, Graph, Native, Node, OpDef, Pointwise, Reduction
 from ...operators import F, Symbol, append
+from ...ops.gathering import rows_named
+from ...ops.sparse_rows import note
 from ..grad_mode import Mode, modes
 from ..tape import Record
 from ..tensor import PublicTensor
 from .kernels import ALONE, MOVED, Computation, Maker, copied, declined, program_of, requests, uses_of
-from .scatters import by_kernel
 from .signature import attributes
 
 NEVER = 1 << 62
@@ -62,7 +63,7 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     if op.copies:
         return None if first.flags.c_contiguous else copied(first)
     if op.sparse:
-        return by_kernel(op, arrays, attrs)
+        return _sparse(op, arrays, attrs)
     if op.product and _by_blas(first.shape, arrays[1].shape):
         return None
     for a in arrays:  # the memory of the result follows that of the operands, the first one above all
@@ -89,6 +90,32 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
     if not op.numeric:
         mode.calls[op] = attrs, call.run
     return found[0]
+
+
+def value_of_sparse(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> np.ndarray:
+    """The value of an op that is 0 but for a few rows, which are noted: by its kernel, or by NumPy. Of `op.shape_only` operands
+    the shape is read."""
+    found = _sparse(op, operands, attrs)
+    return op.eval(*operands, **attrs) if found is None else found
+
+
+def _sparse(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> np.ndarray | None:
+    """The same; None where NumPy has to compute it."""
+    arrays = [a for p, a in enumerate(operands) if p not in op.shape_only]
+    if arrays[0].size < modes.now.heavy or any(a.__class__ is not np.ndarray for a in arrays):
+        return None
+    key = (op, *attributes(op, attrs), *[tuple(a.shape) for a in operands], *[a.dtype for a in arrays])
+    call = modes.now.calls[key] or requests.begin(key, 4 * uses_of(max([a.size for a in arrays]), ALONE))
+    if call.waits:
+        call = requests.call(key, call, VALUE, op, dict(attrs), operands)
+    found = call.run(*arrays) or call.in_any_layout(*arrays)
+    if found is None:
+        return None
+    out: np.ndarray = found[0]
+    rows = rows_named(operands, attrs)
+    if rows is not None:
+        note(out, rows.copy())
+    return out
 
 
 def _with_axes_moved(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> Any:
@@ -146,10 +173,11 @@ class Bound:
 Kinds = Sequence[tuple[tuple[int, ...], np.dtype]]
 
 
-def placeholders(graph: Graph, kinds: Kinds) -> list[Symbol]:
-    """Feeds of these shapes and dtypes."""
-    types = [TensorType(shape, dtype) for shape, dtype in kinds]
-    return [Symbol(graph, graph.add(REGISTRY["placeholder"], (), {"type": kind}, kind)) for kind in types]
+def placeholders(graph: Graph, kinds: Kinds, shapes: Container[int] = ()) -> list[Symbol]:
+    """Feeds of these shapes and dtypes. shapes: the numbers of those that are known shapes instead."""
+    types = [TensorType(tuple(shape), np.dtype(dtype)) for shape, dtype in kinds]
+    leaves = [REGISTRY["shape" if i in shapes else "placeholder"] for i in range(len(types))]
+    return [Symbol(graph, graph.add(leaf, (), {"type": kind}, kind)) for leaf, kind in zip(leaves, types, strict=True)]
 
 
 def family_of(kinds: Kinds) -> tuple[Any, ...]:
@@ -157,10 +185,10 @@ def family_of(kinds: Kinds) -> tuple[Any, ...]:
     return tuple([(len(shape), dtype) for shape, dtype in kinds])
 
 
-def _value_program(op: OpDef, attrs: dict[str, Any], arrays: Sequence[np.ndarray]) -> tuple[Computation, None] | None:
+def _value_program(op: OpDef, attrs: dict[str, Any], arrays: Sequence[Any]) -> tuple[Computation, None] | None:
     kinds = [(a.shape, a.dtype) for a in arrays]
     graph = Graph()
-    operands = placeholders(graph, kinds)
+    operands = placeholders(graph, kinds, op.shape_only if op.sparse else ())
     if attrs.get("dtype") != FLOATS[0] if op.draws else not any(dtype in FLOATS for _, dtype in kinds):
         return None  # a seed gives the same numbers in every call: those of float64 differ in the last place
     out = append(graph, op, operands, attrs)
@@ -170,10 +198,10 @@ def _value_program(op: OpDef, attrs: dict[str, Any], arrays: Sequence[np.ndarray
         or any(o.dtype != dtype for o, (_, dtype) in zip(_inputs(out), kinds, strict=True))
     ):
         return None
-    return program_of(graph, [out.node], [x.node for x in operands], (op, family_of(kinds))), None
+    return program_of(graph, [out.node], [x.node for x in operands if x.node.op.leaf != "shape"], (op, family_of(kinds))), None
 
 
-def _value_family(key: Any, op: OpDef, attrs: dict[str, Any], arrays: Sequence[np.ndarray]) -> Any:
+def _value_family(key: Any, op: OpDef, attrs: dict[str, Any], arrays: Sequence[Any]) -> Any:
     return op, family_of([(a.shape, a.dtype) for a in arrays])
 
 
