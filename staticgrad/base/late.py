@@ -24,21 +24,24 @@ class LateTable(dict[str, Value]):
         self.late: dict[str, str] = {}
 
     def __missing__(self, name: str) -> Value:
-        if name not in self:
+        if not self._enters(name):
             raise KeyError(name)
         return super().__getitem__(name)
 
     def __contains__(self, name: object) -> bool:
-        if super().__contains__(name):
-            return True
-        place = self.late.get(name)  # type: ignore[call-overload]
-        if place is None:
-            return False
-        module(place)  # where it is being imported, nothing happens
-        return super().__contains__(name)
+        return super().__contains__(name) or self._enters(name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        return super().__getitem__(name) if name in self else default
+        found = super().get(name, default)
+        return super().get(name, default) if found is default and self._enters(name) else found
+
+    def _enters(self, name: Any) -> bool:
+        """Whether a name is entered once its module is imported; while that is being imported, nothing happens."""
+        place = self.late.get(name)
+        if place is None:
+            return False
+        module(place)
+        return super().__contains__(name)
 
     def entered(self) -> dict[str, Value]:
         """What is entered by now."""
