@@ -10,9 +10,11 @@ import json
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import staticgrad
 from staticgrad.base.late import LateMethod
@@ -39,7 +41,7 @@ Entry = tuple[str, str]
 def entered() -> set[Entry]:
     """What is in the tables by now."""
     methods = [name for name, value in vars(Operators).items() if value.__class__ is not LateMethod]
-    found = (staticgrad.ir.REGISTRY.entered(), vars(F), methods, INPLACE, SPECIAL.entered())
+    found: list[Iterable[str]] = [staticgrad.ir.REGISTRY.entered(), vars(F), methods, INPLACE, SPECIAL.entered()]
     return {(table, name) for table, names in zip(TABLES, found, strict=True) for name in names}
 
 
@@ -53,7 +55,7 @@ def late() -> dict[str, list[Entry]]:
     running: list[set[Entry]] = []
     execute = SourceFileLoader.exec_module
 
-    def noting(loader: SourceFileLoader, module: ModuleType) -> None:
+    def noting(loader: Any, module: ModuleType) -> None:
         before = entered()
         running.append(set())
         execute(loader, module)
@@ -62,7 +64,7 @@ def late() -> dict[str, list[Entry]]:
         if running:
             running[-1] |= new
 
-    SourceFileLoader.exec_module = noting  # type: ignore[method-assign]
+    SourceFileLoader.exec_module = noting  # type: ignore[method-assign, assignment]
     ours = (".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in sorted((PACKAGE / "ops").rglob("*.py")))
     for name in (*(name.removesuffix(".__init__") for name in ours), *OTHERS):
         if not name.startswith(("ops.rewrites", "ops.communication")):  # other rooms import them by name

@@ -62,15 +62,15 @@ class LateTable(dict[str, Value]):
 
     def keys(self) -> KeysView[str]:  # type: ignore[override]
         self.complete()
-        return super().keys()  # type: ignore[return-value]
+        return super().keys()
 
     def values(self) -> ValuesView[Value]:  # type: ignore[override]
         self.complete()
-        return super().values()  # type: ignore[return-value]
+        return super().values()
 
     def items(self) -> ItemsView[str, Value]:  # type: ignore[override]
         self.complete()
-        return super().items()  # type: ignore[return-value]
+        return super().items()
 
 
 class LateMethod:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError
 from .dispatch import F, numpy_twin_of
 from .former_names import warn_former
 from .overrides import ORDINARY, takes_over
@@ -87,12 +87,6 @@ class Operators(Tensor):
     def output_nr(self) -> int:
         """Which of the results of `grad_fn` it is; 0 for a leaf."""
         return 0
-
-    def t(self) -> Tensor:
-        """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
-        if self.ndim > 2:
-            raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D", "use x.mT or x.permute")
-        return self.T
 
     def where(self, condition: TensorLike, other: TensorLike) -> Tensor:
         """self where the condition holds, else `other`."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentTypeError
-from .dispatch import SPECIAL, F, state
+from .dispatch import SPECIAL, public_functions, state
 from .sizes import Size
 
 ORDINARY: set[type] = {int, float, bool, complex, str, NoneType, slice, EllipsisType, Size, type, np.ndarray}
@@ -88,7 +88,7 @@ def answered(public: Callable[..., Any], found: Sequence[Any], args: tuple[Any, 
 def outermost() -> Mapping[Any, Callable[..., Any]]:
     """The public functions of tensors by the functions inside that ask."""
     found = {}
-    for public in (*SPECIAL.values(), *vars(F).values()):
+    for public in (*SPECIAL.values(), *public_functions().values()):
         inner = public
         while inner is not None:
             found[inner] = public

@@ -121,7 +121,7 @@ METHODS = {
         "masked_scatter put scatter scatter_add scatter_reduce select_scatter slice_scatter take_along_dim"
     ),
     "ops.rearranging": (
-        "adjoint expand_as fliplr flipud moveaxis movedim ravel reshape_as roll rot90 sum_to_size unflatten view_as"
+        "adjoint expand_as fliplr flipud moveaxis movedim ravel reshape_as roll rot90 sum_to_size t unflatten view_as"
     ),
     "ops.repeating": "repeat repeat_interleave tile",
     "ops.selection": "clamp clip masked_fill",

@@ -163,7 +163,7 @@ def _program(
     opened = dict(zip(varying, numbers.numbers, strict=True))
     given = iter([opened.get(i, value) for i, value in enumerate(values)])
     program = module("staticgrad.eager.calls.composite_plans").program
-    made = program(with_numbers(form, given), tensors, grad, (numbers, family))
+    made: tuple[Computation, Any] | None = program(with_numbers(form, given), tensors, grad, (numbers, family))
     if made is None:
         kind.close([varying[i] for i in numbers.needed] or varying)
     else:
