@@ -27,6 +27,7 @@ from typing import Any, get_overloads
 
 import staticgrad as sg
 from staticgrad import fft
+from staticgrad.base.late import LateMethod
 from staticgrad.eager import PublicTensor
 from staticgrad.ir import REGISTRY, Pointwise
 from staticgrad.namespaces.paths import PATHS
@@ -212,7 +213,8 @@ def member(name: str) -> Any:
     for owner in (Operators, PublicTensor, Symbol):
         for kind in owner.__mro__[:-1]:
             if name in vars(kind):
-                return vars(kind)[name]
+                found = vars(kind)[name]
+                return getattr(kind, name) if isinstance(found, LateMethod) else found
     raise AttributeError(name)
 
 

@@ -66,7 +66,7 @@ def _lies_as(x: Tensor, data: np.ndarray, now: int) -> None:
 def _view(name: str, back: Callable[..., Callable[[Any], Any] | None]) -> Callable[..., Any]:
     """The in-place method of a function that gives a view. back: of x and the arguments, what gives the former layout."""
     name = name[:-1]
-    function = getattr(Tensor, name, None) or getattr(F, name)
+    function = getattr(F, name)
 
     def method(self: Any, *args: Any, **named: Any) -> Any:
         check_change(self)
