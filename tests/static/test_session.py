@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from staticgrad import eager
+from staticgrad.eager.tape_graph import graph_of
 from staticgrad.errors import ArgumentError, FeedError, GraphError, StaticgradError, UninitializedError
 from staticgrad.operators import F
 from staticgrad.static import (
@@ -212,7 +213,7 @@ def test_random_numbers_differ_from_run_to_run_and_follow_the_seed():
 
 def test_a_session_runs_the_graph_of_a_tape():
     w = eager.tensor([1.0, 2.0], requires_grad=True)
-    tape = eager.graph_of(F.sum(w * w * 3))
+    tape = graph_of(F.sum(w * w * 3))
     value, grad = Session(tape).run([tape.outputs["output"], tape.outputs["grad/leaf"]])
     assert value == 15
     np.testing.assert_array_equal(grad, [6, 12])
