@@ -89,7 +89,7 @@ def outermost() -> Mapping[Any, Callable[..., Any]]:
     """The public functions of tensors by the functions inside that ask."""
     found = {}
     for public in (*SPECIAL.values(), *public_functions().values()):
-        inner = public
+        inner: Any = public
         while inner is not None:
             found[inner] = public
             inner = getattr(inner, "__wrapped__", None)
