@@ -104,7 +104,7 @@ def function(text):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ARRAYS)
 @pytest.mark.parametrize("name", ATTRIBUTES)
-def test_attributes_and_methods(name, kind):
+def test_attributes_and_methods(name, kind, interpreted):
     def f(a, x):
         found = getattr(a, name)
         return found(*ARGUMENTS.get(name, ())) if callable(found) else found
@@ -117,7 +117,7 @@ def test_attributes_and_methods(name, kind):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("text", EXPRESSIONS)
-def test_numpys_meaning(text):
+def test_numpys_meaning(text, interpreted):
     for kind in ARRAYS:
         check(function(text), kind)
 
