@@ -72,7 +72,6 @@ def test_every_room_has_tests(room: str):
         assert own_tests(room)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(TESTS).as_posix())
-def test_every_file_says_what_it_tests(path: Path):
+def test_every_file_says_what_it_tests():
     """In its docstring: its name says so only where it is that of a module."""
-    assert path.read_text(encoding="utf-8").startswith('"""')
+    assert [path for path in FILES if not path.read_text(encoding="utf-8").startswith('"""')] == []
