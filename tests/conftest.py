@@ -40,7 +40,9 @@ LONG = (
     "faults/test_interrupts.py", "control/test_pairs.py", "tracing/test_container_gradients.py", "compiler/test_plan_store.py",
     "compiler/test_scaling.py", "numba_ops/test_uses.py", "examples/test_side_by_side.py", "examples/test_torch_programs.py",
     "examples/test_notebooks.py", "tracing/segments/test_tape_calls.py", "control/test_draws.py", "test_fuzz_programs.py",
-    "ops/test_blockwise_attention.py",
+    "ops/test_blockwise_attention.py", "numba_ops/test_modes.py", "control/test_strict.py", "numba_ops/test_cache.py",
+    "distributions/test_special_points.py", "examples/test_dialects.py", "benchmarks/test_warmup.py", "faults/test_memory.py",
+    "compiler/test_counts.py",
 )  # fmt: skip
 """Files that take longer than the number of their tests tells."""
 
