@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cache
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class Attribute:
     """Whether it is a number of class float."""
 
 
+Fields = ParamSpec("Fields")
 Range = tuple[int, int] | None
 """The least and the largest integer that a value can hold; None where nothing is known."""
 
@@ -273,9 +274,20 @@ def lasting(op: OpDef) -> bool:
     return REGISTRY.get(op.name) is op or op.identity != ""
 
 
-def define(op: OpDef) -> OpDef:
+def enter(op: OpDef) -> OpDef:
     """Enter a record in the table. Raises ArgumentError when the name is taken."""
     if op.name in REGISTRY:
         raise ArgumentError(f"an op named {op.name!r} is defined already")
     REGISTRY[op.name] = op
     return op
+
+
+def _entering(make: Callable[Fields, OpDef]) -> Callable[Fields, OpDef]:
+    def define(*args: Fields.args, **fields: Fields.kwargs) -> OpDef:
+        """Make a record of these fields and enter it in the table. Raises ArgumentError when the name is taken."""
+        return enter(make(*args, **fields))
+
+    return define
+
+
+define = _entering(OpDef)

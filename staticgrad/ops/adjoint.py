@@ -28,17 +28,15 @@ def _flows(i: int) -> Any:
 
 def _define(name: str, doc: str, attrs: Mapping[str, Attribute]) -> OpDef:
     return define(
-        OpDef(
-            name=name,
-            complex=OWN,
-            attrs=attrs,
-            infer=_infer,
-            eval=lambda x, *rest, **attrs: x,
-            vjp=_flows,
-            emit=Expand(lambda node, x, *rest: x),
-            equals=0,
-            doc=doc,
-        )
+        name=name,
+        complex=OWN,
+        attrs=attrs,
+        infer=_infer,
+        eval=lambda x, *rest, **attrs: x,
+        vjp=_flows,
+        emit=Expand(lambda node, x, *rest: x),
+        equals=0,
+        doc=doc,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.types import SHORT, TensorType
 from ..errors import ShapeError
-from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, define
+from ..ir import Call, Clear, Layout, Native, Node, Routine, define
 from ..operators import F, Tensor, apply
 from . import attributes as at
 from .batching import leading
@@ -48,21 +48,19 @@ def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
 
 
 attention_softmax_op = define(
-    OpDef(
-        name="attention_softmax",
-        batch=leading,
-        attrs={"scale": at.positive, "causal": at.flag},
-        infer=_infer,
-        eval=_eval,
-        vjp=(  # as softmax, times the scale: out is 0 where a query doesn't look
-            lambda g, node, out, x: (
-                out * (g - apply(sum_op, g * out, axis=(len(out.shape) - 1,), keepdims=True)) * node.attrs["scale"]
-            ),
+    name="attention_softmax",
+    batch=leading,
+    attrs={"scale": at.positive, "causal": at.flag},
+    infer=_infer,
+    eval=_eval,
+    vjp=(  # as softmax, times the scale: out is 0 where a query doesn't look
+        lambda g, node, out, x: (
+            out * (g - apply(sum_op, g * out, axis=(len(out.shape) - 1,), keepdims=True)) * node.attrs["scale"]
         ),
-        emit=Native(_plan),
-        promote=floating,
-        doc="softmax(scale * x) over the last axis, scale > 0; causal: of elements (i, j) only those with j <= i count.",
-    )
+    ),
+    emit=Native(_plan),
+    promote=floating,
+    doc="softmax(scale * x) over the last axis, scale > 0; causal: of elements (i, j) only those with j <= i count.",
 )
 
 

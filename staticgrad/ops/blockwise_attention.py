@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base.types import SHORT, TensorType, bool_, broadcast_shapes, int64
 from ..errors import ShapeError, UnknownExtentError
-from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, Scratch, define
+from ..ir import Call, Clear, Layout, Native, Node, Routine, Scratch, define
 from ..operators import F, Tensor, apply
 from . import attributes as at
 from .attention import attention_softmax_op
@@ -312,35 +312,31 @@ def _batched_gradient(samples: Any, node: Node, *operands: Any) -> Any:
 
 
 attention_op = define(
-    OpDef(
-        name="attention",
-        batch=_batched,
-        attrs=ATTRIBUTES,
-        infer=_infer,
-        eval=_eval,
-        vjp=lambda position: _vjp if position < 4 else None,
-        vjp_all=_vjp,
-        emit=Native(_plan),
-        promote=_promoted(3),
-        backward="ScaledDotProductFlashAttentionForCpuBackward0",
-        doc="softmax(scale q k' + mask) v, scale > 0, of query, key, value, a mask (masked) and a seed (rate > 0); causal: "
-        "query i sees keys 0 to i; rate: the probability that a weight is set to 0.",
-    )
+    name="attention",
+    batch=_batched,
+    attrs=ATTRIBUTES,
+    infer=_infer,
+    eval=_eval,
+    vjp=lambda position: _vjp if position < 4 else None,
+    vjp_all=_vjp,
+    emit=Native(_plan),
+    promote=_promoted(3),
+    backward="ScaledDotProductFlashAttentionForCpuBackward0",
+    doc="softmax(scale q k' + mask) v, scale > 0, of query, key, value, a mask (masked) and a seed (rate > 0); causal: "
+    "query i sees keys 0 to i; rate: the probability that a weight is set to 0.",
 )
 attention_gradient_op = define(
-    OpDef(
-        name="attention_gradient",
-        batch=_batched_gradient,
-        attrs=OF_GRADIENT,
-        infer=_infer_gradient,
-        eval=_eval_gradient,
-        vjp=lambda position: _vjp_of_gradient if position < 5 else None,
-        vjp_all=_vjp_of_gradient,
-        emit=Native(_plan),
-        promote=_promoted(4),
-        doc="The cotangents of query, key and value, and of the mask (of_mask), one after another, of `attention` with the "
-        "cotangent that follows value.",
-    )
+    name="attention_gradient",
+    batch=_batched_gradient,
+    attrs=OF_GRADIENT,
+    infer=_infer_gradient,
+    eval=_eval_gradient,
+    vjp=lambda position: _vjp_of_gradient if position < 5 else None,
+    vjp_all=_vjp_of_gradient,
+    emit=Native(_plan),
+    promote=_promoted(4),
+    doc="The cotangents of query, key and value, and of the mask (of_mask), one after another, of `attention` with the "
+    "cotangent that follows value.",
 )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.types import TensorType, shape_text
 from ..errors import ShapeError
-from ..ir import Expand, Node, OpDef, define
+from ..ir import Expand, Node, define
 from ..operators import Array, F, Operators, Tensor, apply, has_rank, public
 from .batching import broadcast, linear, summed
 from .reductions import ADD, Axes, repeated, sum_op
@@ -57,33 +57,29 @@ def _sum_to_expand(node: Node, x: Any, like: Any) -> Any:
 
 
 sum_to = define(
-    OpDef(
-        name="sum_to",
-        batch=summed,
-        jvp=linear,
-        infer=_sum_to_infer,
-        eval=_sum_to_eval,
-        vjp=(lambda g, node, out, x, like: F.broadcast_like(g, x), None),
-        emit=Expand(_sum_to_expand),
-        shape_only=(1,),
-        doc="x summed over the axes over which `like` was broadcast to x's shape.",
-    )
+    name="sum_to",
+    batch=summed,
+    jvp=linear,
+    infer=_sum_to_infer,
+    eval=_sum_to_eval,
+    vjp=(lambda g, node, out, x, like: F.broadcast_like(g, x), None),
+    emit=Expand(_sum_to_expand),
+    shape_only=(1,),
+    doc="x summed over the axes over which `like` was broadcast to x's shape.",
 )
 
 
 broadcast_like_op = define(
-    OpDef(
-        name="broadcast_like",
-        batch=broadcast,
-        jvp=linear,
-        range=lambda types, attrs, x, like: x,
-        infer=_broadcast_like_infer,
-        eval=lambda x, like: repeated(x, like.shape),
-        vjp=(lambda g, node, out, x, like: apply(sum_to, g, x), None),
-        emit=Expand(lambda node, x, like: F.broadcast_to(x, like.shape)),
-        shape_only=(1,),
-        doc="x broadcast to the shape of `like`, whose value is not read.",
-    )
+    name="broadcast_like",
+    batch=broadcast,
+    jvp=linear,
+    range=lambda types, attrs, x, like: x,
+    infer=_broadcast_like_infer,
+    eval=lambda x, like: repeated(x, like.shape),
+    vjp=(lambda g, node, out, x, like: apply(sum_to, g, x), None),
+    emit=Expand(lambda node, x, like: F.broadcast_to(x, like.shape)),
+    shape_only=(1,),
+    doc="x broadcast to the shape of `like`, whose value is not read.",
 )
 
 

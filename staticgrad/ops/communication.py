@@ -137,76 +137,64 @@ MEMBERS = {"group_number": NUMBER, "size": SIZE}
 ROOT = at.integer(0)
 
 all_reduce_op: OpDef = define(
-    OpDef(
-        name="all_reduce",
-        attrs={"reduction": OP, **MEMBERS},
-        infer=lambda x, *before, reduction, group_number, size: x,
-        eval=_all_reduce,
-        vjp=_first(lambda g, attrs: communicate(all_reduce_op, g, reduction=_linear(attrs), **_members(attrs))),
-        promote=keep,
-        stateful=True,
-        doc="The values of all processes of a group, combined element by element. Other operands are earlier exchanges.",
-    )
+    name="all_reduce",
+    attrs={"reduction": OP, **MEMBERS},
+    infer=lambda x, *before, reduction, group_number, size: x,
+    eval=_all_reduce,
+    vjp=_first(lambda g, attrs: communicate(all_reduce_op, g, reduction=_linear(attrs), **_members(attrs))),
+    promote=keep,
+    stateful=True,
+    doc="The values of all processes of a group, combined element by element. Other operands are earlier exchanges.",
 )
 reduce_op = define(
-    OpDef(
-        name="reduce",
-        attrs={"reduction": OP, "root": ROOT, **MEMBERS},
-        infer=lambda x, *before, reduction, root, group_number, size: x,
-        eval=_reduce,
-        vjp=_first(lambda g, attrs: _reduce_cotangent(g, attrs)),
-        promote=keep,
-        stateful=True,
-        doc="As `all_reduce`, in the process `root`; in the others the operand.",
-    )
+    name="reduce",
+    attrs={"reduction": OP, "root": ROOT, **MEMBERS},
+    infer=lambda x, *before, reduction, root, group_number, size: x,
+    eval=_reduce,
+    vjp=_first(lambda g, attrs: _reduce_cotangent(g, attrs)),
+    promote=keep,
+    stateful=True,
+    doc="As `all_reduce`, in the process `root`; in the others the operand.",
 )
 broadcast_op = define(
-    OpDef(
-        name="broadcast",
-        attrs={"root": ROOT, **MEMBERS},
-        infer=lambda x, *before, root, group_number, size: x,
-        eval=_broadcast,
-        vjp=_first(lambda g, attrs: _broadcast_cotangent(g, attrs)),
-        promote=keep,
-        stateful=True,
-        doc="The values of the process `root` of a group.",
-    )
+    name="broadcast",
+    attrs={"root": ROOT, **MEMBERS},
+    infer=lambda x, *before, root, group_number, size: x,
+    eval=_broadcast,
+    vjp=_first(lambda g, attrs: _broadcast_cotangent(g, attrs)),
+    promote=keep,
+    stateful=True,
+    doc="The values of the process `root` of a group.",
 )
 all_gather_op = define(
-    OpDef(
-        name="all_gather",
-        attrs=MEMBERS,
-        infer=_gathered,
-        eval=_all_gather,
-        vjp=_first(lambda g, attrs: communicate(reduce_scatter_op, g, reduction="sum", **_members(attrs))),
-        promote=keep,
-        stateful=True,
-        doc="The values of all processes of a group, along a new first axis.",
-    )
+    name="all_gather",
+    attrs=MEMBERS,
+    infer=_gathered,
+    eval=_all_gather,
+    vjp=_first(lambda g, attrs: communicate(reduce_scatter_op, g, reduction="sum", **_members(attrs))),
+    promote=keep,
+    stateful=True,
+    doc="The values of all processes of a group, along a new first axis.",
 )
 reduce_scatter_op: OpDef = define(
-    OpDef(
-        name="reduce_scatter",
-        attrs={"reduction": OP, **MEMBERS},
-        infer=_scattered,
-        eval=_reduce_scatter,
-        vjp=_first(lambda g, attrs: _reduce_scatter_cotangent(g, attrs)),
-        promote=keep,
-        stateful=True,
-        doc="The parts along the first axis that belong to this process, combined over all processes of a group.",
-    )
+    name="reduce_scatter",
+    attrs={"reduction": OP, **MEMBERS},
+    infer=_scattered,
+    eval=_reduce_scatter,
+    vjp=_first(lambda g, attrs: _reduce_scatter_cotangent(g, attrs)),
+    promote=keep,
+    stateful=True,
+    doc="The parts along the first axis that belong to this process, combined over all processes of a group.",
 )
 all_to_all_op: OpDef = define(
-    OpDef(
-        name="all_to_all",
-        attrs=MEMBERS,
-        infer=_exchanged,
-        eval=_all_to_all,
-        vjp=_first(lambda g, attrs: communicate(all_to_all_op, g, **_members(attrs))),
-        promote=keep,
-        stateful=True,
-        doc="Part i along the first axis goes to process i; the result has the parts that came, in the processes' order.",
-    )
+    name="all_to_all",
+    attrs=MEMBERS,
+    infer=_exchanged,
+    eval=_all_to_all,
+    vjp=_first(lambda g, attrs: communicate(all_to_all_op, g, **_members(attrs))),
+    promote=keep,
+    stateful=True,
+    doc="Part i along the first axis goes to process i; the result has the parts that came, in the processes' order.",
 )
 
 

@@ -83,59 +83,52 @@ def _as_real(x: np.ndarray) -> np.ndarray:
 
 
 conj_op: OpDef = define(
-    OpDef(
+
         name="conj", infer=lambda x: x, eval=np.conjugate, vjp=(lambda g, node, out, x: apply(conj_op, g),),
         complex=OWN, fails=False, batch=aligned, jvp=linear, backward="ConjBackward0", doc="The conjugate of complex numbers.",
-    )
-)  # fmt: skip
+    )  # fmt: skip
 real_op: OpDef = define(
-    OpDef(
+
         name="real", infer=_part, eval=lambda x: x.real, vjp=(lambda g, node, out, x: F.astype(g, x.dtype),),
         written=lambda x, value: apply(complex_op, value, apply(imag_op, x)),
         complex=OWN, fails=False, batch=aligned, jvp=linear, doc="The real parts of complex numbers.",
-    )
-)  # fmt: skip
+    )  # fmt: skip
 imag_op: OpDef = define(
-    OpDef(
+
         name="imag", infer=_part, eval=lambda x: x.imag, vjp=(lambda g, node, out, x: apply(complex_op, F.zeros_like(g), g),),
         written=lambda x, value: apply(complex_op, apply(real_op, x), value),
         complex=OWN, fails=False, batch=aligned, jvp=linear, doc="The imaginary parts of complex numbers.",
-    )
-)  # fmt: skip
+    )  # fmt: skip
 complex_op: OpDef = define(
-    OpDef(
+
         name="complex", infer=_both, eval=_joined, vjp=(
             lambda g, node, out, re, im: unbroadcast(apply(real_op, g), re),
             lambda g, node, out, re, im: unbroadcast(apply(imag_op, g), im),
         ),
         complex=OWN, fails=False, batch=aligned, jvp=linear, doc="Complex numbers of real and imaginary parts, broadcast.",
-    )
-)  # fmt: skip
+    )  # fmt: skip
 sgn_op: OpDef = define(
-    OpDef(
+
         name="sgn", infer=lambda x: x, eval=_sgn, vjp=(lambda g, node, out, x: _sgn_slope(g, out, x),),
         complex=OWN, fails=False, batch=aligned,
         jvp=lambda node, out, primals, tangents: _sgn_slope(tangents[0], out, primals[0]),
         doc="x / |x| of complex numbers, 0 for 0.",
-    )
-)  # fmt: skip
+    )  # fmt: skip
 view_as_real_op: OpDef = define(
-    OpDef(
+
         name="view_as_real", infer=_pairs, eval=_as_real, vjp=(lambda g, node, out, x: apply(view_as_complex_op, g),),
         written=lambda x, value: apply(view_as_complex_op, value),
         complex=OWN, fails=False, batch=leading, jvp=linear,
         doc="Complex numbers as pairs of real ones, along a new last axis.",
-    )
-)  # fmt: skip
+    )  # fmt: skip
 view_as_complex_op: OpDef = define(
-    OpDef(
+
         name="view_as_complex", infer=_from_pairs, eval=_as_complex,
         vjp=(lambda g, node, out, x: apply(view_as_real_op, g),),
         written=lambda x, value: apply(view_as_real_op, value),
         complex=OWN, fails=False, batch=leading, jvp=linear,
         doc="Pairs of real numbers along the last axis as complex ones.",
-    )
-)  # fmt: skip
+    )  # fmt: skip
 
 # functions --------------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..base.types import ADDRESSES, Shape, TensorType
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
-from ..ir import Call, Clear, Layout, Native, Node, OpDef, Order, Routine, define
+from ..ir import Call, Clear, Layout, Native, Node, Order, Routine, define
 from ..operators import apply
 from . import attributes as at
 from . import convolution_tables, depthwise_tables
@@ -332,57 +332,51 @@ def _as_weight(g: Any, x: Any, like: Any, node: Any) -> Any:
 
 
 conv_op = define(
-    OpDef(
-        name="conv2d",
-        batch=convolved,
-        jvp=multilinear,
-        attrs=SETTINGS,
-        infer=_conv_infer,
-        eval=_conv_eval,
-        vjp=(
-            lambda g, node, out, x, w: _as_input(g, w, x, node),
-            lambda g, node, out, x, w: _as_weight(g, x, w, node),
-        ),
-        emit=Native(_conv_plan, order=Order(CHANNELS_LAST, _writes_images, CHANNELS_LAST)),
-        promote=_promote,
-        doc="Cross-correlation of (n, c, h, w) with (o, c / groups, kh, kw).",
-    )
+    name="conv2d",
+    batch=convolved,
+    jvp=multilinear,
+    attrs=SETTINGS,
+    infer=_conv_infer,
+    eval=_conv_eval,
+    vjp=(
+        lambda g, node, out, x, w: _as_input(g, w, x, node),
+        lambda g, node, out, x, w: _as_weight(g, x, w, node),
+    ),
+    emit=Native(_conv_plan, order=Order(CHANNELS_LAST, _writes_images, CHANNELS_LAST)),
+    promote=_promote,
+    doc="Cross-correlation of (n, c, h, w) with (o, c / groups, kh, kw).",
 )
 conv_input_op = define(
-    OpDef(
-        name="conv2d_input",
-        batch=input_cotangents,
-        jvp=multilinear,
-        attrs={**SETTINGS, "extra": at.pair(0)},
-        infer=_input_infer,
-        eval=_input_eval,
-        vjp=(  # a function of the position: there may be two operands or three
-            lambda h, node, out, g, w, *like: apply(conv_op, h, w, **_keys(node)),
-            lambda h, node, out, g, w, *like: _as_weight(g, h, w, node),
-            None,
-        ).__getitem__,
-        emit=Native(_input_plan, order=Order(CHANNELS_LAST, _writes_images, CHANNELS_LAST)),
-        promote=_promote,
-        shape_only=(2,),
-        doc="The cotangent of conv2d's input; its shape is that of a third operand, or as small as can be plus `extra`.",
-    )
+    name="conv2d_input",
+    batch=input_cotangents,
+    jvp=multilinear,
+    attrs={**SETTINGS, "extra": at.pair(0)},
+    infer=_input_infer,
+    eval=_input_eval,
+    vjp=(  # a function of the position: there may be two operands or three
+        lambda h, node, out, g, w, *like: apply(conv_op, h, w, **_keys(node)),
+        lambda h, node, out, g, w, *like: _as_weight(g, h, w, node),
+        None,
+    ).__getitem__,
+    emit=Native(_input_plan, order=Order(CHANNELS_LAST, _writes_images, CHANNELS_LAST)),
+    promote=_promote,
+    shape_only=(2,),
+    doc="The cotangent of conv2d's input; its shape is that of a third operand, or as small as can be plus `extra`.",
 )
 conv_weight_op = define(
-    OpDef(
-        name="conv2d_weight",
-        batch=weight_cotangents,
-        jvp=multilinear,
-        attrs=SETTINGS,
-        infer=_weight_infer,
-        eval=_weight_eval,
-        vjp=(
-            lambda v, node, out, g, x, like: apply(conv_op, x, v, **_keys(node)),
-            lambda v, node, out, g, x, like: _as_input(g, v, x, node),
-            None,
-        ),
-        emit=Native(_weight_plan, order=Order(TAPS_FIRST, _writes_weights, CHANNELS_LAST)),
-        promote=_promote,
-        shape_only=(2,),
-        doc="The cotangent of conv2d's weights, of the shape of the third operand.",
-    )
+    name="conv2d_weight",
+    batch=weight_cotangents,
+    jvp=multilinear,
+    attrs=SETTINGS,
+    infer=_weight_infer,
+    eval=_weight_eval,
+    vjp=(
+        lambda v, node, out, g, x, like: apply(conv_op, x, v, **_keys(node)),
+        lambda v, node, out, g, x, like: _as_input(g, v, x, node),
+        None,
+    ),
+    emit=Native(_weight_plan, order=Order(TAPS_FIRST, _writes_weights, CHANNELS_LAST)),
+    promote=_promote,
+    shape_only=(2,),
+    doc="The cotangent of conv2d's weights, of the shape of the third operand.",
 )

@@ -68,16 +68,14 @@ def _cumsum_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
 
 
 cumsum_op = define(
-    OpDef(
-        name="cumsum",
-        jvp=linear,
-        attrs={"axis": at.axis_of(0)},
-        infer=lambda x, axis: x,
-        eval=_cumsum_eval,
-        vjp=(_cumsum_vjp,),
-        emit=Native(_cumsum_plan, fused=_cumsum_fused),
-        promote=widened,
-    )
+    name="cumsum",
+    jvp=linear,
+    attrs={"axis": at.axis_of(0)},
+    infer=lambda x, axis: x,
+    eval=_cumsum_eval,
+    vjp=(_cumsum_vjp,),
+    emit=Native(_cumsum_plan, fused=_cumsum_fused),
+    promote=widened,
 )
 
 
@@ -129,15 +127,13 @@ def _running(extreme: np.ufunc) -> Callable[..., np.ndarray]:
 
 for _name, _extreme, _kernel in (("cummax", np.maximum, "most"), ("cummin", np.minimum, "least")):
     _op = define(
-        OpDef(
-            name=f"{_name}_index",
-            attrs={"axis": at.axis_of(0)},
-            infer=lambda x, axis: x.with_dtype(int64),
-            eval=_running(_extreme),
-            emit=Native(_along_axis(_kernel, _name)),
-            promote=None,
-            doc="The position of the extremum so far, along an axis.",
-        )
+        name=f"{_name}_index",
+        attrs={"axis": at.axis_of(0)},
+        infer=lambda x, axis: x.with_dtype(int64),
+        eval=_running(_extreme),
+        emit=Native(_along_axis(_kernel, _name)),
+        promote=None,
+        doc="The position of the extremum so far, along an axis.",
     )
 
     def _scan(input: Any, dim: int, *, _op: OpDef = _op, _name: str = _name) -> return_types.Pair:
@@ -196,16 +192,14 @@ def _recurrence_infer(factors: TensorType, terms: TensorType, axis: int) -> Tens
 
 
 recurrence_op: OpDef = define(
-    OpDef(
-        name="linear_recurrence",
-        complex=HOLOMORPHIC,
-        attrs={"axis": at.axis_of(0)},
-        infer=_recurrence_infer,
-        eval=_recurrence_eval,
-        vjp=(_recurrence_vjp_factors, lambda g, node, out, factors, terms: _from_end(factors, g, node.attrs["axis"])),
-        emit=Native(_along_axis("linear", "linear_recurrence")),
-        doc="r[i] = factors[i] r[i - 1] + terms[i] along an axis; the first factor is not read.",
-    )
+    name="linear_recurrence",
+    complex=HOLOMORPHIC,
+    attrs={"axis": at.axis_of(0)},
+    infer=_recurrence_infer,
+    eval=_recurrence_eval,
+    vjp=(_recurrence_vjp_factors, lambda g, node, out, factors, terms: _from_end(factors, g, node.attrs["axis"])),
+    emit=Native(_along_axis("linear", "linear_recurrence")),
+    doc="r[i] = factors[i] r[i - 1] + terms[i] along an axis; the first factor is not read.",
 )
 
 
@@ -234,17 +228,15 @@ def _cumprod_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
 
 
 cumprod_op: OpDef = define(
-    OpDef(
-        name="cumprod",
-        complex=HOLOMORPHIC,
-        attrs={"axis": at.axis_of(0), "exclusive": at.flag, "reverse": at.flag},
-        infer=lambda x, axis, exclusive, reverse: x,
-        eval=_cumprod_eval,
-        vjp=(_cumprod_vjp,),
-        emit=Native(_cumprod_plan),
-        promote=widened,
-        doc="Running products along an axis, without each element itself where they are exclusive, from the end in reverse.",
-    )
+    name="cumprod",
+    complex=HOLOMORPHIC,
+    attrs={"axis": at.axis_of(0), "exclusive": at.flag, "reverse": at.flag},
+    infer=lambda x, axis, exclusive, reverse: x,
+    eval=_cumprod_eval,
+    vjp=(_cumprod_vjp,),
+    emit=Native(_cumprod_plan),
+    promote=widened,
+    doc="Running products along an axis, without each element itself where they are exclusive, from the end in reverse.",
 )
 
 
@@ -276,17 +268,15 @@ def _prod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 prod_op = define(
-    OpDef(
-        name="prod",
-        complex=HOLOMORPHIC,
-        attrs={"axis": at.one_axis, "keepdims": at.flag},
-        infer=reduced,
-        eval=lambda x, axis, keepdims: np.asarray(MULTIPLY.reduce(x, axis, x.dtype, None, keepdims)),
-        vjp=(_prod_vjp,),
-        emit=Reduction(lambda dtype: 1, "times", MULTIPLY.reduce),
-        promote=widened,
-        doc="The product along an axis.",
-    )
+    name="prod",
+    complex=HOLOMORPHIC,
+    attrs={"axis": at.one_axis, "keepdims": at.flag},
+    infer=reduced,
+    eval=lambda x, axis, keepdims: np.asarray(MULTIPLY.reduce(x, axis, x.dtype, None, keepdims)),
+    vjp=(_prod_vjp,),
+    emit=Reduction(lambda dtype: 1, "times", MULTIPLY.reduce),
+    promote=widened,
+    doc="The product along an axis.",
 )
 
 
@@ -333,17 +323,15 @@ def _logcumsumexp_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 logcumsumexp_op = define(
-    OpDef(
-        name="logcumsumexp",
-        fails=False,
-        attrs={"axis": at.axis_of(0)},
-        infer=lambda x, axis: x,
-        eval=_logcumsumexp_eval,
-        vjp=(_logcumsumexp_vjp,),
-        complex=OverComplex("holomorphic", eval=_complex_logcumsumexp_eval),
-        promote=lambda operands: [to_float(operands[0].dtype) if hasattr(operands[0], "dtype") else get_default_dtype()],
-        doc="log of the running sum of exp(x) along an axis.",
-    )
+    name="logcumsumexp",
+    fails=False,
+    attrs={"axis": at.axis_of(0)},
+    infer=lambda x, axis: x,
+    eval=_logcumsumexp_eval,
+    vjp=(_logcumsumexp_vjp,),
+    complex=OverComplex("holomorphic", eval=_complex_logcumsumexp_eval),
+    promote=lambda operands: [to_float(operands[0].dtype) if hasattr(operands[0], "dtype") else get_default_dtype()],
+    doc="log of the running sum of exp(x) along an axis.",
 )
 
 

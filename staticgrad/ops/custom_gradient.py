@@ -59,33 +59,29 @@ def _together(*args: Any) -> Any:
 
 
 call_op = define(
-    OpDef(
-        name="custom_call",
-        complex=OWN,
-        fails=False,
-        attrs={"call": Attribute("a call of an autograd.Function", lambda value, types: isinstance(value, CustomCall))},
-        infer=lambda *types, call: TupleType(call.results),
-        eval=lambda *arrays, call: call.results,
-        vjp=_flows,
-        vjp_all=_call_vjp,
-        promote=keep,
-        doc="A call of an operation with a gradient of the user's own; it has no value.",
-    )
+    name="custom_call",
+    complex=OWN,
+    fails=False,
+    attrs={"call": Attribute("a call of an autograd.Function", lambda value, types: isinstance(value, CustomCall))},
+    infer=lambda *types, call: TupleType(call.results),
+    eval=lambda *arrays, call: call.results,
+    vjp=_flows,
+    vjp_all=_call_vjp,
+    promote=keep,
+    doc="A call of an operation with a gradient of the user's own; it has no value.",
 )
 output_op: OpDef = define(
-    OpDef(
-        name="custom_output",
-        complex=OWN,
-        attrs={"index": at.integer(0)},
-        infer=lambda call, value, index: value,
-        eval=lambda call, value, index: value,
-        vjp=(lambda g, node, out, call, value: Parts({node.attrs["index"]: g}), None),
-        emit=Expand(lambda node, call, value: value),
-        promote=keep,
-        shape_only=(0,),
-        equals=1,
-        doc="A result of a call: its value is `value`, its gradient is that of the call.",
-    )
+    name="custom_output",
+    complex=OWN,
+    attrs={"index": at.integer(0)},
+    infer=lambda call, value, index: value,
+    eval=lambda call, value, index: value,
+    vjp=(lambda g, node, out, call, value: Parts({node.attrs["index"]: g}), None),
+    emit=Expand(lambda node, call, value: value),
+    promote=keep,
+    shape_only=(0,),
+    equals=1,
+    doc="A result of a call: its value is `value`, its gradient is that of the call.",
 )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.types import TensorType, bool_, int64, normalize_axis, shape_text
 from ..errors import ArgumentError, DataDependentError, DTypeError, ShapeError
-from ..ir import OpDef, define
+from ..ir import define
 from ..operators import F, Operators, Symbol, Tensor, apply, concrete, frontends, is_tensor, torch_function
 from . import attributes as at
 from . import return_types
@@ -82,17 +82,15 @@ def _nonzero_static_eval(x: np.ndarray, size: int, fill: int) -> np.ndarray:
 
 
 nonzero_static_op = define(
-    OpDef(
-        name="nonzero_static",
-        fails=False,
-        complex=LINEAR,
-        batch=one_by_one,
-        attrs={"size": at.integer(0), "fill": at.integer(-(2**63))},
-        infer=lambda x, size, fill: TensorType((size, x.ndim), int64),
-        eval=_nonzero_static_eval,
-        promote=keep,
-        doc="The first positions of elements that are not 0, filled up to a number of rows.",
-    )
+    name="nonzero_static",
+    fails=False,
+    complex=LINEAR,
+    batch=one_by_one,
+    attrs={"size": at.integer(0), "fill": at.integer(-(2**63))},
+    infer=lambda x, size, fill: TensorType((size, x.ndim), int64),
+    eval=_nonzero_static_eval,
+    promote=keep,
+    doc="The first positions of elements that are not 0, filled up to a number of rows.",
 )
 
 
@@ -226,15 +224,13 @@ def _histc_eval(x: np.ndarray, bins: int, low: float, high: float) -> np.ndarray
 
 
 histc_op = define(
-    OpDef(
-        name="histc",
-        batch=one_by_one,
-        attrs={"bins": at.integer(1), "low": at.number, "high": at.number},
-        infer=lambda x, bins, low, high: TensorType((bins,), x.dtype),
-        eval=_histc_eval,
-        promote=keep,
-        doc="How many elements lie in each of the equal intervals from low to high.",
-    )
+    name="histc",
+    batch=one_by_one,
+    attrs={"bins": at.integer(1), "low": at.number, "high": at.number},
+    infer=lambda x, bins, low, high: TensorType((bins,), x.dtype),
+    eval=_histc_eval,
+    promote=keep,
+    doc="How many elements lie in each of the equal intervals from low to high.",
 )
 
 

@@ -60,17 +60,15 @@ def _missed_by_sizes(sizes: Sequence[int], taken: int) -> DecisionMissed:
 
 
 decision_op = define(
-    OpDef(
-        name="decision",
-        attrs={"number": at.integer(0), "total": at.integer(0)},
-        infer=_infer,
-        eval=_eval,
-        vjp=None,
-        emit=Native(_plan, check=_missed, missed=_missed_by_sizes),
-        promote=keep,
-        doc="How many of the decisions so far are true, checked to be `total`; number: of the decision. One that misses stops "
-        "the run before any state changes.",
-    )
+    name="decision",
+    attrs={"number": at.integer(0), "total": at.integer(0)},
+    infer=_infer,
+    eval=_eval,
+    vjp=None,
+    emit=Native(_plan, check=_missed, missed=_missed_by_sizes),
+    promote=keep,
+    doc="How many of the decisions so far are true, checked to be `total`; number: of the decision. One that misses stops "
+    "the run before any state changes.",
 )
 
 
@@ -88,16 +86,14 @@ def _watched(x: np.ndarray, *others: np.ndarray, call: Callable[..., None]) -> n
 
 FUNCTION = Attribute("a function of arrays", lambda value, types: callable(value))
 watch_op: OpDef = define(
-    OpDef(
-        name="watch",
-        attrs={"call": FUNCTION},
-        infer=lambda x, *others, call: x,
-        eval=_watched,
-        vjp=lambda i: (lambda g, node, out, x, *others: g) if i == 0 else None,
-        promote=keep,
-        stateful=True,
-        doc="The first operand, after a call of a Python function with the values of the others.",
-    )
+    name="watch",
+    attrs={"call": FUNCTION},
+    infer=lambda x, *others, call: x,
+    eval=_watched,
+    vjp=lambda i: (lambda g, node, out, x, *others: g) if i == 0 else None,
+    promote=keep,
+    stateful=True,
+    doc="The first operand, after a call of a Python function with the values of the others.",
 )
 
 
@@ -109,14 +105,12 @@ def _called(*arrays: np.ndarray, call: Callable[..., np.ndarray], type: TensorTy
 
 
 python_call_op: OpDef = define(
-    OpDef(
-        name="python_call",
-        attrs={"call": FUNCTION, "type": at.tensor_type},
-        infer=lambda *operands, call, type: type,
-        eval=_called,
-        vjp=None,
-        promote=keep,
-        stateful=True,
-        doc="The result of a Python function, whose type is declared. No gradient flows through it.",
-    )
+    name="python_call",
+    attrs={"call": FUNCTION, "type": at.tensor_type},
+    infer=lambda *operands, call, type: type,
+    eval=_called,
+    vjp=None,
+    promote=keep,
+    stateful=True,
+    doc="The result of a Python function, whose type is declared. No gradient flows through it.",
 )

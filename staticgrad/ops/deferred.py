@@ -240,20 +240,18 @@ def _flows(node: Node, position: int, operands: Sequence[Symbol]) -> bool:
 
 
 deferred = define(
-    OpDef(
-        name="deferred",
-        attrs={
-            "define": Attribute("a definition", lambda value, types: isinstance(value, Definition)),
-            "values": Attribute("numbers of operands", lambda value, types: all(at.whole(p, 0, len(types)) for p in value)),
-            "index": at.integer(0),
-            "type": at.tensor_type,
-        },
-        infer=_infer,
-        eval=_eval,
-        vjp=_cotangent,
-        emit=Deferred(written),
-        doc="Written when the types of its operands, and the values of some, are known: `attrs['define']` is how.",
-    )
+    name="deferred",
+    attrs={
+        "define": Attribute("a definition", lambda value, types: isinstance(value, Definition)),
+        "values": Attribute("numbers of operands", lambda value, types: all(at.whole(p, 0, len(types)) for p in value)),
+        "index": at.integer(0),
+        "type": at.tensor_type,
+    },
+    infer=_infer,
+    eval=_eval,
+    vjp=_cotangent,
+    emit=Deferred(written),
+    doc="Written when the types of its operands, and the values of some, are known: `attrs['define']` is how.",
 )
 
 

@@ -50,18 +50,16 @@ def _c2c_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 c2c_op: OpDef = define(
-    OpDef(
-        name="fft_c2c",
-        attrs={"axes": at.axes_of(0), "inverse": at.flag, "norm": norm_name},
-        infer=_c2c_infer,
-        eval=lambda x, axes, inverse, norm: _scipy("ifftn" if inverse else "fftn", x, axes=axes, norm=norm),
-        vjp=(_c2c_vjp,),
-        jvp=linear,
-        complex=OWN,
-        backward="FftC2CBackward0",
-        fails=False,
-        doc="The discrete Fourier transform of complex signals along `axes`.",
-    )
+    name="fft_c2c",
+    attrs={"axes": at.axes_of(0), "inverse": at.flag, "norm": norm_name},
+    infer=_c2c_infer,
+    eval=lambda x, axes, inverse, norm: _scipy("ifftn" if inverse else "fftn", x, axes=axes, norm=norm),
+    vjp=(_c2c_vjp,),
+    jvp=linear,
+    complex=OWN,
+    backward="FftC2CBackward0",
+    fails=False,
+    doc="The discrete Fourier transform of complex signals along `axes`.",
 )
 
 
@@ -84,18 +82,16 @@ def _r2c_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 r2c_op: OpDef = define(
-    OpDef(
-        name="fft_r2c",
-        attrs={"axis": at.axis_of(0), "norm": norm_name},
-        infer=_r2c_infer,
-        eval=lambda x, axis, norm: _scipy("rfft", x, axis=axis, norm=norm),
-        vjp=(_r2c_vjp,),
-        jvp=linear,
-        complex=OWN,
-        backward="FftR2CBackward0",
-        fails=False,
-        doc="The first half of the transform of real signals along `axis`; the other half is its conjugate.",
-    )
+    name="fft_r2c",
+    attrs={"axis": at.axis_of(0), "norm": norm_name},
+    infer=_r2c_infer,
+    eval=lambda x, axis, norm: _scipy("rfft", x, axis=axis, norm=norm),
+    vjp=(_r2c_vjp,),
+    jvp=linear,
+    complex=OWN,
+    backward="FftR2CBackward0",
+    fails=False,
+    doc="The first half of the transform of real signals along `axis`; the other half is its conjugate.",
 )
 
 
@@ -117,18 +113,16 @@ def _c2r_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 c2r_op: OpDef = define(
-    OpDef(
-        name="fft_c2r",
-        attrs={"axis": at.axis_of(0), "n": at.integer(1), "norm": norm_name},
-        infer=_c2r_infer,
-        eval=lambda x, axis, n, norm: _scipy("irfft", x, n, axis=axis, norm=norm),
-        vjp=(_c2r_vjp,),
-        jvp=linear,
-        complex=OWN,
-        backward="FftC2RBackward0",
-        fails=False,
-        doc="The real signals of n elements along `axis` with these halves of their transforms: the inverse of `fft_r2c`.",
-    )
+    name="fft_c2r",
+    attrs={"axis": at.axis_of(0), "n": at.integer(1), "norm": norm_name},
+    infer=_c2r_infer,
+    eval=lambda x, axis, n, norm: _scipy("irfft", x, n, axis=axis, norm=norm),
+    vjp=(_c2r_vjp,),
+    jvp=linear,
+    complex=OWN,
+    backward="FftC2RBackward0",
+    fails=False,
+    doc="The real signals of n elements along `axis` with these halves of their transforms: the inverse of `fft_r2c`.",
 )
 
 # arguments --------------------------------------------------------------------------------------------------------------

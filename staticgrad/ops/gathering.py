@@ -28,6 +28,7 @@ from ..ir import (
     Scatter,
     Scratch,
     define,
+    enter,
 )
 from ..operators import Array, F, Symbol, Tensor, append, apply, public
 from . import attributes as at
@@ -49,18 +50,16 @@ def _index_eval(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 index_along_op = define(
-    OpDef(
-        name="index_along",
-        batch=same_for_all,
-        attrs={"axis": at.axis_of(0)},
-        infer=lambda x, axis: TensorType(tuple(d if i == axis else 1 for i, d in enumerate(x.shape)), int64),
-        eval=_index_eval,
-        vjp=None,
-        emit=Index(),
-        shape_only=(0,),
-        promote=keep,
-        doc="0, 1, 2 ... along `axis`; extent 1 along the others.",
-    )
+    name="index_along",
+    batch=same_for_all,
+    attrs={"axis": at.axis_of(0)},
+    infer=lambda x, axis: TensorType(tuple(d if i == axis else 1 for i, d in enumerate(x.shape)), int64),
+    eval=_index_eval,
+    vjp=None,
+    emit=Index(),
+    shape_only=(0,),
+    promote=keep,
+    doc="0, 1, 2 ... along `axis`; extent 1 along the others.",
 )
 
 
@@ -141,21 +140,19 @@ def _bounded_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
 
 
 bounded_op = define(
-    OpDef(
-        name="bounded",
-        batch=checked,
-        attrs={"axis": at.axis_of(1), "low": at.integer(-1, 1), "loss": at.text},
-        infer=_bounded_infer,
-        range=lambda types, attrs, index, like: (0, max(types[1].shape[attrs["axis"]] - 1, 0)),
-        eval=_bounded_eval,
-        prepared=_bounding,
-        vjp=None,
-        emit=Native(_bounded_plan, check=_bad_index),
-        shape_only=(1,),
-        promote=keep,
-        doc="Indices as int64, checked against the extent of `like`; with low = -1, negative ones count from the end. "
-        "loss: the function whose targets they are, in PyTorch's words.",
-    )
+    name="bounded",
+    batch=checked,
+    attrs={"axis": at.axis_of(1), "low": at.integer(-1, 1), "loss": at.text},
+    infer=_bounded_infer,
+    range=lambda types, attrs, index, like: (0, max(types[1].shape[attrs["axis"]] - 1, 0)),
+    eval=_bounded_eval,
+    prepared=_bounding,
+    vjp=None,
+    emit=Native(_bounded_plan, check=_bad_index),
+    shape_only=(1,),
+    promote=keep,
+    doc="Indices as int64, checked against the extent of `like`; with low = -1, negative ones count from the end. "
+    "loss: the function whose targets they are, in PyTorch's words.",
 )
 
 
@@ -257,42 +254,38 @@ def rows_named(operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 gather_op = define(
-    OpDef(
-        name="gather",
-        backward="IndexBackward0",
-        batch=gathered,
-        jvp=linear,
-        attrs=AXIS,
-        indexes=_gathered_from,
-        range=_of_table,
-        infer=_gather_infer,
-        eval=_gathered,
-        vjp=lambda i: (
-            (lambda g, node, out, x, *indices: apply(scatter_op, g, x, *indices, axis=node.attrs["axis"])) if i == 0 else None
-        ),
-        emit=Expand(lambda node, x, *indices: _flat(node, pick_op, x, (), indices)),
-        promote=keep,
-        doc="x indexed by integer arrays at neighboring axes from `axis` on.",
-    )
+    name="gather",
+    backward="IndexBackward0",
+    batch=gathered,
+    jvp=linear,
+    attrs=AXIS,
+    indexes=_gathered_from,
+    range=_of_table,
+    infer=_gather_infer,
+    eval=_gathered,
+    vjp=lambda i: (
+        (lambda g, node, out, x, *indices: apply(scatter_op, g, x, *indices, axis=node.attrs["axis"])) if i == 0 else None
+    ),
+    emit=Expand(lambda node, x, *indices: _flat(node, pick_op, x, (), indices)),
+    promote=keep,
+    doc="x indexed by integer arrays at neighboring axes from `axis` on.",
 )
 scatter_op: OpDef = define(
-    OpDef(
-        name="scatter_add",
-        batch=scattered,
-        jvp=linear,
-        attrs=AXIS,
-        indexes=_scattered_to,
-        infer=_scatter_infer,
-        eval=_scatter_eval,
-        vjp=lambda i: (
-            (lambda g, node, out, x, like, *indices: apply(gather_op, g, *indices, axis=node.attrs["axis"])) if i == 0 else None
-        ),
-        emit=Expand(lambda node, g, like, *indices: _flat(node, put_op, like, (g,), indices)),
-        shape_only=(1,),
-        sparse=True,
-        promote=keep,
-        doc="Zeros of the shape of `like`, to which values are added at integer positions; the cotangent of gather.",
-    )
+    name="scatter_add",
+    batch=scattered,
+    jvp=linear,
+    attrs=AXIS,
+    indexes=_scattered_to,
+    infer=_scatter_infer,
+    eval=_scatter_eval,
+    vjp=lambda i: (
+        (lambda g, node, out, x, like, *indices: apply(gather_op, g, *indices, axis=node.attrs["axis"])) if i == 0 else None
+    ),
+    emit=Expand(lambda node, g, like, *indices: _flat(node, put_op, like, (g,), indices)),
+    shape_only=(1,),
+    sparse=True,
+    promote=keep,
+    doc="Zeros of the shape of `like`, to which values are added at integer positions; the cotangent of gather.",
 )
 
 
@@ -355,37 +348,33 @@ def _put_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
 
 
 pick_op: OpDef = define(
-    OpDef(
-        name="pick",
-        batch=gathered,
-        jvp=linear,
-        attrs=AXIS,
-        indexes=_gathered_from,
-        range=_of_table,
-        infer=_pick_infer,
-        eval=_gathered,
-        vjp=(lambda g, node, out, x, index: apply(put_op, g, x, index, axis=node.attrs["axis"]), None),
-        emit=Native(_pick_plan, fused=_pick_lookup),
-        promote=keep,
-        doc="x indexed by one int64 array along `axis`: what gathers come down to.",
-    )
+    name="pick",
+    batch=gathered,
+    jvp=linear,
+    attrs=AXIS,
+    indexes=_gathered_from,
+    range=_of_table,
+    infer=_pick_infer,
+    eval=_gathered,
+    vjp=(lambda g, node, out, x, index: apply(put_op, g, x, index, axis=node.attrs["axis"]), None),
+    emit=Native(_pick_plan, fused=_pick_lookup),
+    promote=keep,
+    doc="x indexed by one int64 array along `axis`: what gathers come down to.",
 )
 put_op: OpDef = define(
-    OpDef(
-        name="put_add",
-        batch=scattered,
-        jvp=linear,
-        attrs=AXIS,
-        indexes=_scattered_to,
-        infer=_put_infer,
-        eval=_scatter_eval,
-        vjp=(lambda g, node, out, x, like, index: apply(pick_op, g, index, axis=node.attrs["axis"]), None, None),
-        emit=Native(_put_plan, fused=_put_scatter),
-        shape_only=(1,),
-        sparse=True,
-        promote=keep,
-        doc="Zeros of the shape of `like`, to which values are added along `axis`: what scatters come down to.",
-    )
+    name="put_add",
+    batch=scattered,
+    jvp=linear,
+    attrs=AXIS,
+    indexes=_scattered_to,
+    infer=_put_infer,
+    eval=_scatter_eval,
+    vjp=(lambda g, node, out, x, like, index: apply(pick_op, g, index, axis=node.attrs["axis"]), None, None),
+    emit=Native(_put_plan, fused=_put_scatter),
+    shape_only=(1,),
+    sparse=True,
+    promote=keep,
+    doc="Zeros of the shape of `like`, to which values are added along `axis`: what scatters come down to.",
 )
 
 # rows -----------------------------------------------------------------------------------------------------------
@@ -430,22 +419,20 @@ def _index_add_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | N
 
 
 index_add_op = define(
-    OpDef(
-        name="index_add",
-        batch=added,
-        jvp=linear,
-        indexes=lambda types, attrs: [(2, 0, 0)],
-        infer=rows_infer,
-        eval=_index_add_eval,
-        vjp=(
-            lambda g, node, out, x, values, index: g,
-            lambda g, node, out, x, values, index: apply(gather_op, g, index, axis=0),
-            None,
-        ),
-        emit=Native(_index_add_plan, inplace=0),
-        promote=lambda operands: [None, None, int64],
-        doc="x with values added to the rows that an index names, in place where nobody else reads x.",
-    )
+    name="index_add",
+    batch=added,
+    jvp=linear,
+    indexes=lambda types, attrs: [(2, 0, 0)],
+    infer=rows_infer,
+    eval=_index_add_eval,
+    vjp=(
+        lambda g, node, out, x, values, index: g,
+        lambda g, node, out, x, values, index: apply(gather_op, g, index, axis=0),
+        None,
+    ),
+    emit=Native(_index_add_plan, inplace=0),
+    promote=lambda operands: [None, None, int64],
+    doc="x with values added to the rows that an index names, in place where nobody else reads x.",
 )
 
 
@@ -476,18 +463,16 @@ def _gather_sum_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | 
 
 
 gather_sum_op = define(
-    OpDef(
-        name="gather_sum",
-        batch=bags,
-        jvp=linear,
-        indexes=lambda types, attrs: [(1, 0, 0)],
-        infer=_gather_sum_infer,
-        eval=lambda x, index: np.add.reduce(x[index], axis=index.ndim - 1, dtype=x.dtype),
-        vjp=(_gather_sum_vjp, None),
-        emit=Native(_gather_sum_plan),
-        promote=lambda operands: [None, int64],
-        doc="The sum of the rows of x that the last axis of an index names: a bag, without its rows in memory.",
-    )
+    name="gather_sum",
+    batch=bags,
+    jvp=linear,
+    indexes=lambda types, attrs: [(1, 0, 0)],
+    infer=_gather_sum_infer,
+    eval=lambda x, index: np.add.reduce(x[index], axis=index.ndim - 1, dtype=x.dtype),
+    vjp=(_gather_sum_vjp, None),
+    emit=Native(_gather_sum_plan),
+    promote=lambda operands: [None, int64],
+    doc="The sum of the rows of x that the last axis of an index names: a bag, without its rows in memory.",
 )
 
 # along one axis -------------------------------------------------------------------------------------------------
@@ -626,36 +611,32 @@ def _put_along_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | N
 
 
 along_op = define(
-    OpDef(
-        name="take_along_axis",
-        backward="GatherBackward0",
-        jvp=linear,
-        attrs={"axis": at.axis_of(0)},
-        indexes=lambda types, attrs: [(1, 0, attrs["axis"])],
-        range=_of_table,
-        infer=_along_infer,
-        eval=lambda x, index, axis: np.take_along_axis(x, index, axis),
-        vjp=(_along_vjp, None),
-        emit=Expand(_along_expand),
-        promote=keep,
-    )
+    name="take_along_axis",
+    backward="GatherBackward0",
+    jvp=linear,
+    attrs={"axis": at.axis_of(0)},
+    indexes=lambda types, attrs: [(1, 0, attrs["axis"])],
+    range=_of_table,
+    infer=_along_infer,
+    eval=lambda x, index, axis: np.take_along_axis(x, index, axis),
+    vjp=(_along_vjp, None),
+    emit=Expand(_along_expand),
+    promote=keep,
 )
 scatter_along_op = define(
-    OpDef(
-        name="scatter_along_axis",
-        jvp=linear,
-        attrs={"axis": at.axis_of(0)},
-        indexes=lambda types, attrs: [(2, 1, attrs["axis"])],
-        infer=_scatter_along_infer,
-        eval=_scatter_along_eval,
-        vjp=(lambda g, node, out, x, like, index: apply(along_op, g, index, axis=node.attrs["axis"]), None, None),
-        emit=Expand(_scatter_along_expand),
-        shape_only=(1,),
-        promote=keep,
-        doc="Adds values at positions along one axis; the cotangent of take_along_axis.",
-    )
+    name="scatter_along_axis",
+    jvp=linear,
+    attrs={"axis": at.axis_of(0)},
+    indexes=lambda types, attrs: [(2, 1, attrs["axis"])],
+    infer=_scatter_along_infer,
+    eval=_scatter_along_eval,
+    vjp=(lambda g, node, out, x, like, index: apply(along_op, g, index, axis=node.attrs["axis"]), None, None),
+    emit=Expand(_scatter_along_expand),
+    shape_only=(1,),
+    promote=keep,
+    doc="Adds values at positions along one axis; the cotangent of take_along_axis.",
 )
-pick_along_op: OpDef = define(
+pick_along_op: OpDef = enter(
     replace(
         along_op,
         name="pick_along",
@@ -664,7 +645,7 @@ pick_along_op: OpDef = define(
         doc="`take_along_axis` without broadcasting, by an int64 index: what it comes down to.",
     )
 )
-put_along_op: OpDef = define(
+put_along_op: OpDef = enter(
     replace(
         scatter_along_op,
         name="put_along",

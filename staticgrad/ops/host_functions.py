@@ -213,17 +213,15 @@ def _polygamma_eval(x: np.ndarray, order: int) -> np.ndarray:
 
 
 polygamma_op: OpDef = define(
-    OpDef(
-        name="polygamma",
-        fails=False,
-        batch=aligned,
-        attrs={"order": at.integer(0, 2**31)},
-        infer=lambda x, order: x,
-        eval=_polygamma_eval,
-        vjp=(lambda g, node, out, x: g * apply(polygamma_op, x, order=node.attrs["order"] + 1),),
-        promote=floating,
-        doc="The derivative of digamma of this order.",
-    )
+    name="polygamma",
+    fails=False,
+    batch=aligned,
+    attrs={"order": at.integer(0, 2**31)},
+    infer=lambda x, order: x,
+    eval=_polygamma_eval,
+    vjp=(lambda g, node, out, x: g * apply(polygamma_op, x, order=node.attrs["order"] + 1),),
+    promote=floating,
+    doc="The derivative of digamma of this order.",
 )
 
 
@@ -278,14 +276,12 @@ def frexp(input: Any) -> tuple[Tensor, Tensor]:
 
 
 _mantissa_op: OpDef = define(
-    OpDef("mantissa", elementwise, lambda x: np.frexp(x)[0],
+    "mantissa", elementwise, lambda x: np.frexp(x)[0],
           (lambda g, node, out, x: g * F.pow(2.0, -F.astype(apply(_exponent_op, x), out.dtype)),), None, floating,
-          fails=False)
-)  # fmt: skip
+          fails=False)  # fmt: skip
 _exponent_op: OpDef = define(
-    OpDef("exponent_of", lambda x: x.with_dtype(np.dtype(np.int32)), lambda x: np.frexp(x)[1].astype(np.int32), None, None,
-          floating, batch=aligned, fails=False)
-)  # fmt: skip
+    "exponent_of", lambda x: x.with_dtype(np.dtype(np.int32)), lambda x: np.frexp(x)[1].astype(np.int32), None, None,
+          floating, batch=aligned, fails=False)  # fmt: skip
 
 
 # integers and their bits ----------------------------------------------------------------------------------------------

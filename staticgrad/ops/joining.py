@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.types import TensorType, normalize_axis, shape_text
 from ..errors import ArgumentError, ShapeError
-from ..ir import Call, Copy, Expand, Layout, Native, Node, OpDef, Window, define
+from ..ir import Call, Copy, Expand, Layout, Native, Node, Window, define
 from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public, routed, spelled
 from . import attributes as at
 from .batching import linear
@@ -72,18 +72,16 @@ def _part_slices(likes: Sequence[Any], axis: int, index: int) -> tuple[slice, ..
 
 
 part_op = define(
-    OpDef(
-        name="part",
-        jvp=linear,
-        range=lambda types, attrs, g, *likes: g,
-        attrs={"axis": at.axis_of(0), "index": at.integer(0)},
-        infer=_part_infer,
-        eval=lambda g, *likes, axis, index: g[_part_slices(likes, axis, index)],
-        vjp=lambda i: (lambda g, node, out, x, *likes: _pad_part(g, node, likes)) if i == 0 else None,
-        emit=Expand(lambda node, g, *likes: g[_part_slices(likes, node.attrs["axis"], node.attrs["index"])]),
-        shape_only=tuple(range(1, 1024)),
-        doc="The slice of a concatenation that came from operand `index`; the other inputs give extents only.",
-    )
+    name="part",
+    jvp=linear,
+    range=lambda types, attrs, g, *likes: g,
+    attrs={"axis": at.axis_of(0), "index": at.integer(0)},
+    infer=_part_infer,
+    eval=lambda g, *likes, axis, index: g[_part_slices(likes, axis, index)],
+    vjp=lambda i: (lambda g, node, out, x, *likes: _pad_part(g, node, likes)) if i == 0 else None,
+    emit=Expand(lambda node, g, *likes: g[_part_slices(likes, node.attrs["axis"], node.attrs["index"])]),
+    shape_only=tuple(range(1, 1024)),
+    doc="The slice of a concatenation that came from operand `index`; the other inputs give extents only.",
 )
 
 
@@ -128,19 +126,17 @@ def _parts(g: Any, axis: int, wanted: Sequence[bool], likes: Sequence[Any]) -> I
 
 
 concatenate_op = define(
-    OpDef(
-        name="concatenate",
-        backward="CatBackward0",
-        jvp=linear,
-        range=lambda types, attrs, *xs: joint(*xs),
-        attrs={"axis": at.axis_of(0)},
-        infer=_concatenate_infer,
-        eval=lambda *xs, axis: np.concatenate(xs, axis),
-        vjp=lambda i: _together,
-        vjp_all=_concatenate_vjp,
-        emit=Native(_concatenate_plan, fused=_concatenate_window),
-        promote=arithmetic,
-    )
+    name="concatenate",
+    backward="CatBackward0",
+    jvp=linear,
+    range=lambda types, attrs, *xs: joint(*xs),
+    attrs={"axis": at.axis_of(0)},
+    infer=_concatenate_infer,
+    eval=lambda *xs, axis: np.concatenate(xs, axis),
+    vjp=lambda i: _together,
+    vjp_all=_concatenate_vjp,
+    emit=Native(_concatenate_plan, fused=_concatenate_window),
+    promote=arithmetic,
 )
 
 # public functions ------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.types import Shape, TensorType, shape_text, type_of
 from ..errors import DTypeError, ShapeError
-from ..ir import REGISTRY, Attribute, Cell, Effect, Leaf, Literal, OpDef, View, define
+from ..ir import REGISTRY, Attribute, Cell, Effect, Leaf, Literal, View, define
 from . import attributes as at
 
 
@@ -38,68 +38,56 @@ def _unequal(variable: Shape, value: Shape) -> str:
 
 
 constant = define(
-    OpDef(
-        name="constant",
-        attrs={"value": at.literal},
-        infer=lambda value: type_of(value.array),
-        eval=lambda value: value.array,
-        emit=Leaf("constant"),
-        doc="A value known when the graph is built: `attrs['value']` is a Literal.",
-    )
+    name="constant",
+    attrs={"value": at.literal},
+    infer=lambda value: type_of(value.array),
+    eval=lambda value: value.array,
+    emit=Leaf("constant"),
+    doc="A value known when the graph is built: `attrs['value']` is a Literal.",
 )
 
 placeholder = define(
-    OpDef(
-        name="placeholder",
-        attrs={"type": at.tensor_type},
-        infer=_given,
-        eval=_no_eval,
-        emit=Leaf("placeholder"),
-        doc="Fed at every run.",
-    )
+    name="placeholder",
+    attrs={"type": at.tensor_type},
+    infer=_given,
+    eval=_no_eval,
+    emit=Leaf("placeholder"),
+    doc="Fed at every run.",
 )
 
 shape = define(
-    OpDef(
-        name="shape",
-        attrs={"type": at.tensor_type},
-        infer=_given,
-        eval=lambda type: np.broadcast_to(np.zeros((), type.dtype), type.shape),
-        emit=Leaf("shape"),
-        doc="Stands for an operand of which only the shape is read.",
-    )
+    name="shape",
+    attrs={"type": at.tensor_type},
+    infer=_given,
+    eval=lambda type: np.broadcast_to(np.zeros((), type.dtype), type.shape),
+    emit=Leaf("shape"),
+    doc="Stands for an operand of which only the shape is read.",
 )
 
 variable = define(
-    OpDef(
-        name="variable",
-        attrs={"cell": Attribute("a variable", lambda value, types: isinstance(value, Cell))},
-        infer=lambda cell: cell.type,
-        eval=_no_eval,
-        emit=Leaf("variable"),
-        doc="The value of a variable at the start of a run. `attrs['cell']` identifies its storage.",
-    )
+    name="variable",
+    attrs={"cell": Attribute("a variable", lambda value, types: isinstance(value, Cell))},
+    infer=lambda cell: cell.type,
+    eval=_no_eval,
+    emit=Leaf("variable"),
+    doc="The value of a variable at the start of a run. `attrs['cell']` identifies its storage.",
 )
 
 read = define(
-    OpDef(
-        name="read",
-        infer=lambda variable: variable,
-        eval=lambda variable: variable,
-        vjp=(lambda g, node, out, variable: g,),
-        emit=Effect("read"),
-        doc="The value of a variable after the assigns that control dependencies put before it.",
-    )
+    name="read",
+    infer=lambda variable: variable,
+    eval=lambda variable: variable,
+    vjp=(lambda g, node, out, variable: g,),
+    emit=Effect("read"),
+    doc="The value of a variable after the assigns that control dependencies put before it.",
 )
 
 assign = define(
-    OpDef(
-        name="assign",
-        infer=_assign_infer,
-        eval=lambda variable, value: value,
-        emit=Effect("assign"),
-        doc="Gives a variable a new value when the run ends; the result is that value.",
-    )
+    name="assign",
+    infer=_assign_infer,
+    eval=lambda variable, value: value,
+    emit=Effect("assign"),
+    doc="Gives a variable a new value when the run ends; the result is that value.",
 )
 
 
@@ -108,17 +96,15 @@ def _updated(op: str, attrs: tuple[tuple[str, Any], ...], *types: TensorType) ->
 
 
 update = define(
-    OpDef(
-        name="update",
-        attrs={
-            "op": Attribute("the name of an op", lambda value, types: value in REGISTRY),
-            "attrs": Attribute("pairs of names and values", lambda value, types: isinstance(value, tuple)),
-        },
-        infer=lambda *types, op, attrs: _updated(op, attrs, *types),
-        eval=lambda *arrays, op, attrs: REGISTRY[op].eval(*arrays, **dict(attrs)),
-        emit=Effect("assign"),
-        doc="Assigns `op(variable, *operands)`, where the variable has the value that earlier assigns of the graph gave it.",
-    )
+    name="update",
+    attrs={
+        "op": Attribute("the name of an op", lambda value, types: value in REGISTRY),
+        "attrs": Attribute("pairs of names and values", lambda value, types: isinstance(value, tuple)),
+    },
+    infer=lambda *types, op, attrs: _updated(op, attrs, *types),
+    eval=lambda *arrays, op, attrs: REGISTRY[op].eval(*arrays, **dict(attrs)),
+    emit=Effect("assign"),
+    doc="Assigns `op(variable, *operands)`, where the variable has the value that earlier assigns of the graph gave it.",
 )
 
 
@@ -134,24 +120,20 @@ def _fit_eval(x: np.ndarray, shape: Shape) -> np.ndarray:
 
 
 fit = define(
-    OpDef(
-        name="fit",
-        attrs={"shape": at.open_shape},
-        infer=_fit_infer,
-        eval=_fit_eval,
-        emit=View(lambda node, at: at, keeps_order=True),
-        doc="A value to assign whose extents are known at run time only: they have to be `attrs['shape']`.",
-    )
+    name="fit",
+    attrs={"shape": at.open_shape},
+    infer=_fit_infer,
+    eval=_fit_eval,
+    emit=View(lambda node, at: at, keeps_order=True),
+    doc="A value to assign whose extents are known at run time only: they have to be `attrs['shape']`.",
 )
 
 group = define(
-    OpDef(
-        name="group",
-        infer=lambda *types: TensorType((), np.dtype(np.bool_)),
-        eval=lambda *arrays: np.asarray(True),
-        emit=Effect("group"),
-        doc="Runs its control inputs; has no value of its own.",
-    )
+    name="group",
+    infer=lambda *types: TensorType((), np.dtype(np.bool_)),
+    eval=lambda *arrays: np.asarray(True),
+    emit=Effect("group"),
+    doc="Runs its control inputs; has no value of its own.",
 )
 
 
@@ -160,14 +142,12 @@ def constant_of(array: np.ndarray) -> dict[str, Literal]:
 
 
 generator = define(
-    OpDef(
-        name="generator",
-        attrs={"type": at.tensor_type},
-        infer=_given,
-        eval=_no_eval,
-        emit=Leaf("generator"),
-        doc="The random generator's (seed, draw) at the start of a run, int64[2].",
-    )
+    name="generator",
+    attrs={"type": at.tensor_type},
+    infer=_given,
+    eval=_no_eval,
+    emit=Leaf("generator"),
+    doc="The random generator's (seed, draw) at the start of a run, int64[2].",
 )
 
 
@@ -193,14 +173,12 @@ class Source:
 
 
 argument = define(
-    OpDef(
-        name="argument",
-        attrs={"source": Attribute("a hyper-parameter", lambda value, types: isinstance(value, Source))},
-        infer=lambda source: TensorType((), np.dtype(np.float64)),
-        eval=_no_eval,
-        emit=Leaf("argument"),
-        doc="A hyper-parameter, float64, read from `attrs['source']` at every run: changing it recompiles nothing.",
-    )
+    name="argument",
+    attrs={"source": Attribute("a hyper-parameter", lambda value, types: isinstance(value, Source))},
+    infer=lambda source: TensorType((), np.dtype(np.float64)),
+    eval=_no_eval,
+    emit=Leaf("argument"),
+    doc="A hyper-parameter, float64, read from `attrs['source']` at every run: changing it recompiles nothing.",
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.types import TensorType, broadcast_shapes, shape_text
 from ..errors import ShapeError
-from ..ir import Call, Gemm, Layout, Native, Node, OpDef, define
+from ..ir import Call, Gemm, Layout, Native, Node, define
 from ..operators import (
     F,
     Tensor,
@@ -72,18 +72,16 @@ def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
 
 
 matmul_op = define(
-    OpDef(
-        name="matmul",
-        backward="MmBackward0",
-        batch=multiplied,
-        jvp=multilinear,
-        infer=_infer,
-        eval=np.matmul,
-        vjp=(_left, _right),
-        emit=Native(_plan, scales=True),
-        promote=numeric,
-        symbol="@",
-    )
+    name="matmul",
+    backward="MmBackward0",
+    batch=multiplied,
+    jvp=multilinear,
+    infer=_infer,
+    eval=np.matmul,
+    vjp=(_left, _right),
+    emit=Native(_plan, scales=True),
+    promote=numeric,
+    symbol="@",
 )
 
 

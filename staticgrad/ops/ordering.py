@@ -35,16 +35,14 @@ def _argsort_eval(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
 
 
 argsort_op = define(
-    OpDef(
-        name="argsort",
-        fails=False,
-        range=positions,
-        attrs={"axis": at.axis_of(0), "descending": at.flag},
-        infer=lambda x, axis, descending: x.with_dtype(int64),
-        eval=_argsort_eval,
-        promote=None,
-        doc="The positions along an axis in the order of their values.",
-    )
+    name="argsort",
+    fails=False,
+    range=positions,
+    attrs={"axis": at.axis_of(0), "descending": at.flag},
+    infer=lambda x, axis, descending: x.with_dtype(int64),
+    eval=_argsort_eval,
+    promote=None,
+    doc="The positions along an axis in the order of their values.",
 )
 
 
@@ -92,16 +90,14 @@ BLOCK = 16
 """Rows that one step of the kernel reads, side by side."""
 
 topk_op = define(
-    OpDef(
-        name="topk_index",
-        attrs={"axis": at.axis_of(0), "k": at.integer(0), "largest": at.flag},
-        infer=_top_infer,
-        eval=_top_eval,
-        emit=Native(_top_plan),
-        range=positions,
-        promote=None,
-        doc="The positions of the first k elements along an axis in the order of their values.",
-    )
+    name="topk_index",
+    attrs={"axis": at.axis_of(0), "k": at.integer(0), "largest": at.flag},
+    infer=_top_infer,
+    eval=_top_eval,
+    emit=Native(_top_plan),
+    range=positions,
+    promote=None,
+    doc="The positions of the first k elements along an axis in the order of their values.",
 )
 
 
@@ -223,16 +219,14 @@ def _row_record(name: str, of_row: Callable[[np.ndarray], np.ndarray], doc: str)
         return x.with_shape((*x.shape[:axis], 1, *x.shape[axis + 1 :])).with_dtype(int64)
 
     return define(
-        OpDef(
-            name=name,
-            attrs={"axis": at.axis_of(0)},
-            infer=infer,
-            eval=evaluate,
-            promote=None,
-            fails=False,
-            doc=doc,
-            range=positions,
-        )
+        name=name,
+        attrs={"axis": at.axis_of(0)},
+        infer=infer,
+        eval=evaluate,
+        promote=None,
+        fails=False,
+        doc=doc,
+        range=positions,
     )
 
 
@@ -280,15 +274,13 @@ def _middle(name: str, of_row: Callable[[np.ndarray], np.ndarray]) -> OpDef:
         return np.expand_dims(chosen, axis) if keepdims else chosen
 
     return define(
-        OpDef(
-            name=name,
-            attrs=OVER,
-            infer=reduced,
-            eval=value,
-            vjp=(shared_by_equals,),
-            promote=None,
-            fails=False,
-        )
+        name=name,
+        attrs=OVER,
+        infer=reduced,
+        eval=value,
+        vjp=(shared_by_equals,),
+        promote=None,
+        fails=False,
     )
 
 
@@ -480,9 +472,8 @@ def _search_infer(edges: TensorType, values: TensorType, right: bool) -> TensorT
 
 
 search_op = define(
-    OpDef("searchsorted", _search_infer, _search_eval, attrs={"right": at.flag}, promote=None, batch=searched, fails=False,
-          doc="The places of values among sorted ones, along the last axis.")
-)  # fmt: skip
+    "searchsorted", _search_infer, _search_eval, attrs={"right": at.flag}, promote=None, batch=searched, fails=False,
+          doc="The places of values among sorted ones, along the last axis.")  # fmt: skip
 
 
 @torch_function(method=False, words={"values": "input"})

@@ -48,18 +48,16 @@ def _of_values(g: Any, node: Node, out: Any, x: Any, values: Any, index: Any) ->
 
 
 rows_written_op: OpDef = define(
-    OpDef(
-        name="index_copy",
-        batch=replaced,
-        jvp=linear,
-        indexes=lambda types, attrs: [(2, 0, 0)],
-        infer=_infer,
-        eval=_eval,
-        vjp=(_of_rows, _of_values, None),
-        emit=Native(_plan, inplace=0),
-        promote=lambda operands: [None, None, int64],
-        doc="x with its rows at 1-d positions replaced, the last one where several meet; in place where nobody else reads x.",
-    )
+    name="index_copy",
+    batch=replaced,
+    jvp=linear,
+    indexes=lambda types, attrs: [(2, 0, 0)],
+    infer=_infer,
+    eval=_eval,
+    vjp=(_of_rows, _of_values, None),
+    emit=Native(_plan, inplace=0),
+    promote=lambda operands: [None, None, int64],
+    doc="x with its rows at 1-d positions replaced, the last one where several meet; in place where nobody else reads x.",
 )
 
 

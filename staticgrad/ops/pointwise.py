@@ -136,16 +136,14 @@ def _exponent_eval(y: np.ndarray) -> np.ndarray:
 
 
 exponent_op = define(
-    OpDef(
-        name="exponent",
-        batch=aligned,
-        infer=lambda y: y.with_dtype(int64),
-        eval=_exponent_eval,
-        vjp=None,
-        emit=Native(lambda node, layouts: [index_check(node, 0, MOST)], check=_negative_power),
-        promote=keep,
-        doc="Exponents of integers: int64, checked not to be negative.",
-    )
+    name="exponent",
+    batch=aligned,
+    infer=lambda y: y.with_dtype(int64),
+    eval=_exponent_eval,
+    vjp=None,
+    emit=Native(lambda node, layouts: [index_check(node, 0, MOST)], check=_negative_power),
+    promote=keep,
+    doc="Exponents of integers: int64, checked not to be negative.",
 )
 
 
@@ -327,17 +325,15 @@ _rounding("ceil", np.ceil, "Smallest integer >= x.", ("ceil",))
 round_op = _rounding("round", np.rint, "Nearest integer, halves to even.", ())
 
 identity = define(
-    OpDef(
-        name="identity",
-        backward="CloneBackward0",
-        jvp=linear,
-        range=lambda types, attrs, x: x,
-        infer=lambda x: x,
-        eval=lambda x: x.copy(),
-        vjp=(lambda g, node, out, x: g,),
-        emit=Pointwise("identity", memory="row-major"),
-        doc="The value itself, as a node of its own.",
-    )
+    name="identity",
+    backward="CloneBackward0",
+    jvp=linear,
+    range=lambda types, attrs, x: x,
+    infer=lambda x: x,
+    eval=lambda x: x.copy(),
+    vjp=(lambda g, node, out, x: g,),
+    emit=Pointwise("identity", memory="row-major"),
+    doc="The value itself, as a node of its own.",
 )
 
 
@@ -350,43 +346,37 @@ def saved_with(g: Any, x: Any) -> Any:
 
 
 saved_with_op = define(
-    OpDef(
-        name="saved_with",
-        batch=leading,
-        jvp=linear,
-        infer=lambda g, x: g,
-        eval=lambda g, x: g.copy(),
-        vjp=(lambda h, node, out, g, x: h, lambda h, node, out, g, x: F.zeros_like(x)),
-        emit=Expand(lambda node, g, x: g),
-        promote=keep,
-        shape_only=(1,),
-        doc="The first operand, recorded as a function of the second, whose value is not read.",
-    )
+    name="saved_with",
+    batch=leading,
+    jvp=linear,
+    infer=lambda g, x: g,
+    eval=lambda g, x: g.copy(),
+    vjp=(lambda h, node, out, g, x: h, lambda h, node, out, g, x: F.zeros_like(x)),
+    emit=Expand(lambda node, g, x: g),
+    promote=keep,
+    shape_only=(1,),
+    doc="The first operand, recorded as a function of the second, whose value is not read.",
 )
 saving_op = define(
-    OpDef(
-        name="saving",
-        batch=aligned,
-        jvp=linear,
-        infer=lambda x: x,
-        eval=lambda x: x.copy(),
-        vjp=(lambda g, node, out, x: saved_with(g, x),),
-        emit=Expand(lambda node, x: x),
-        promote=keep,
-        doc="The value itself, whose gradient is recorded as a function of it.",
-    )
+    name="saving",
+    batch=aligned,
+    jvp=linear,
+    infer=lambda x: x,
+    eval=lambda x: x.copy(),
+    vjp=(lambda g, node, out, x: saved_with(g, x),),
+    emit=Expand(lambda node, x: x),
+    promote=keep,
+    doc="The value itself, whose gradient is recorded as a function of it.",
 )
 stop_gradient_op = define(
-    OpDef(
-        name="stop_gradient",
-        complex=LINEAR,
-        range=lambda types, attrs, x: x,
-        infer=lambda x: x,
-        eval=lambda x: x,
-        vjp=None,
-        emit=Pointwise("identity", memory="shared"),
-        doc="The value, through which no gradient flows.",
-    )
+    name="stop_gradient",
+    complex=LINEAR,
+    range=lambda types, attrs, x: x,
+    infer=lambda x: x,
+    eval=lambda x: x,
+    vjp=None,
+    emit=Pointwise("identity", memory="shared"),
+    doc="The value, through which no gradient flows.",
 )
 
 # comparison and logic --------------------------------------------------------------------------------------------
@@ -470,16 +460,14 @@ def _divisor_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
 
 
 divisor_op = define(
-    OpDef(
-        name="divisor",
-        batch=aligned,
-        infer=lambda y: y,
-        eval=_divisor_eval,
-        vjp=None,
-        emit=Native(_divisor_plan, check=_zero_divisor),
-        promote=keep,
-        doc="Divisors of integers, checked not to be 0.",
-    )
+    name="divisor",
+    batch=aligned,
+    infer=lambda y: y,
+    eval=_divisor_eval,
+    vjp=None,
+    emit=Native(_divisor_plan, check=_zero_divisor),
+    promote=keep,
+    doc="Divisors of integers, checked not to be 0.",
 )
 
 
@@ -555,19 +543,17 @@ def _cast_range(types: Any, attrs: Any, x: Range) -> Range:
 
 
 cast = define(
-    OpDef(
-        name="cast",
-        backward="ToCopyBackward0",
-        jvp=linear,
-        range=_cast_range,
-        attrs={"dtype": at.dtype},
-        infer=lambda x, dtype: x.with_dtype(dtype),
-        eval=_cast_eval,
-        vjp=(_cast_vjp,),
-        emit=Pointwise("cast"),
-        promote=keep,
-        complex=OverComplex("linear", eval=_complex_cast_eval),
-    )
+    name="cast",
+    backward="ToCopyBackward0",
+    jvp=linear,
+    range=_cast_range,
+    attrs={"dtype": at.dtype},
+    infer=lambda x, dtype: x.with_dtype(dtype),
+    eval=_cast_eval,
+    vjp=(_cast_vjp,),
+    emit=Pointwise("cast"),
+    promote=keep,
+    complex=OverComplex("linear", eval=_complex_cast_eval),
 )
 
 # public functions that check their arguments first ---------------------------------------------------------------

@@ -260,45 +260,39 @@ def _put(g: Any, x: Any, node: Any) -> Any:
 
 
 most_op = define(
-    OpDef(
-        name="max_pool2d",
-        batch=folded,
-        attrs=WINDOWS,
-        infer=_most_infer,
-        eval=_most_eval,
-        vjp=(lambda g, node, out, x: _put(g, x, node),),
-        emit=Native(_most_plan("most_max", 0), order=MOST_ORDER),
-        promote=numeric,
-        doc="The largest element of each window of (n, c, h, w).",
-    )
+    name="max_pool2d",
+    batch=folded,
+    attrs=WINDOWS,
+    infer=_most_infer,
+    eval=_most_eval,
+    vjp=(lambda g, node, out, x: _put(g, x, node),),
+    emit=Native(_most_plan("most_max", 0), order=MOST_ORDER),
+    promote=numeric,
+    doc="The largest element of each window of (n, c, h, w).",
 )
 most_put_op: OpDef = define(
-    OpDef(
-        name="max_pool2d_put",
-        batch=folded,
-        jvp=linear,
-        attrs=WINDOWS,
-        infer=_put_infer,
-        eval=_most_put_eval,
-        vjp=(lambda h, node, out, g, x: apply(most_take_op, h, x, **node.attrs), None),
-        emit=Native(_most_plan("most_put", 1), order=MOST_ORDER),
-        promote=numeric,
-        doc="Each window's g where x is largest, added up: the cotangent of max_pool2d.",
-    )
+    name="max_pool2d_put",
+    batch=folded,
+    jvp=linear,
+    attrs=WINDOWS,
+    infer=_put_infer,
+    eval=_most_put_eval,
+    vjp=(lambda h, node, out, g, x: apply(most_take_op, h, x, **node.attrs), None),
+    emit=Native(_most_plan("most_put", 1), order=MOST_ORDER),
+    promote=numeric,
+    doc="Each window's g where x is largest, added up: the cotangent of max_pool2d.",
 )
 most_take_op: OpDef = define(
-    OpDef(
-        name="max_pool2d_take",
-        batch=folded,
-        jvp=linear,
-        attrs=WINDOWS,
-        infer=_take_infer,
-        eval=_most_take_eval,
-        vjp=(lambda g, node, out, h, x: _put(g, x, node), None),
-        emit=Native(_most_plan("most_take", 1), order=MOST_ORDER),
-        promote=numeric,
-        doc="The element of h where each window of x is largest: the cotangent of max_pool2d_put.",
-    )
+    name="max_pool2d_take",
+    batch=folded,
+    jvp=linear,
+    attrs=WINDOWS,
+    infer=_take_infer,
+    eval=_most_take_eval,
+    vjp=(lambda g, node, out, h, x: _put(g, x, node), None),
+    emit=Native(_most_plan("most_take", 1), order=MOST_ORDER),
+    promote=numeric,
+    doc="The element of h where each window of x is largest: the cotangent of max_pool2d_put.",
 )
 
 # the mean -------------------------------------------------------------------------------------------------------------
@@ -403,31 +397,27 @@ def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 mean_pool_op = define(
-    OpDef(
-        name="avg_pool2d",
-        batch=folded,
-        jvp=linear,
-        attrs=MEANS,
-        infer=_mean_infer,
-        eval=_mean_eval,
-        vjp=(_mean_vjp,),
-        emit=Native(_mean_plan("mean_take", 0)),
-        promote=floating,
-        doc="The mean of each window of (n, c, h, w); `rows` and `columns` say how windows lie (see `windows`).",
-    )
+    name="avg_pool2d",
+    batch=folded,
+    jvp=linear,
+    attrs=MEANS,
+    infer=_mean_infer,
+    eval=_mean_eval,
+    vjp=(_mean_vjp,),
+    emit=Native(_mean_plan("mean_take", 0)),
+    promote=floating,
+    doc="The mean of each window of (n, c, h, w); `rows` and `columns` say how windows lie (see `windows`).",
 )
 mean_put_op: OpDef = define(
-    OpDef(
-        name="avg_pool2d_put",
-        batch=folded,
-        jvp=linear,
-        attrs=MEANS,
-        infer=_put_infer,
-        eval=_mean_put_eval,
-        vjp=(lambda h, node, out, g, like: apply(mean_pool_op, h, **node.attrs), None),
-        emit=Native(_mean_plan("mean_put", 1)),
-        shape_only=(1,),
-        promote=lambda operands: [*floating(operands[:1]), None],
-        doc="Each window's g spread over its elements: the cotangent of avg_pool2d.",
-    )
+    name="avg_pool2d_put",
+    batch=folded,
+    jvp=linear,
+    attrs=MEANS,
+    infer=_put_infer,
+    eval=_mean_put_eval,
+    vjp=(lambda h, node, out, g, like: apply(mean_pool_op, h, **node.attrs), None),
+    emit=Native(_mean_plan("mean_put", 1)),
+    shape_only=(1,),
+    promote=lambda operands: [*floating(operands[:1]), None],
+    doc="Each window's g spread over its elements: the cotangent of avg_pool2d.",
 )

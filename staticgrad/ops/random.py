@@ -162,11 +162,11 @@ def _record(
     name: str, evaluate: Any, scalar: str, cost: int, doc: str, infer: Any = _infer, attrs: Any = DRAWN
 ) -> tuple[OpDef, OpDef]:
     """A draw, and the same in a loop, whose second operand counts the draws of earlier iterations."""
-    plain = OpDef(
+    plain = define(
         name=name, infer=infer, eval=evaluate, vjp=lambda i: None, emit=Pointwise(scalar, cost),
         promote=keep, shape_only=(1,), doc=doc, attrs=attrs, draws=True,
     )  # fmt: skip
-    stepped = OpDef(
+    stepped = define(
         name=f"{name}_in_loop",
         attrs=attrs,
         infer=_in_loop(infer),
@@ -178,7 +178,7 @@ def _record(
         draws=True,
         doc=f"{doc} Behind the generator: how many of its draws earlier iterations took.",
     )
-    return define(plain), define(stepped)
+    return plain, stepped
 
 
 uniform_op, _uniform_in_loop = _record(
@@ -198,12 +198,12 @@ stream_op, _stream_in_loop = _record(
 
 def _seeded(name: str, evaluate: Any, doc: str) -> OpDef:
     """Numbers that a seed alone decides, the same in each run. The host computes them: kernels read the run's generator."""
-    return define(OpDef(
+    return define(
         name=name, infer=lambda seed, shape, dtype: _infer(seed, shape=shape, dtype=dtype, index=0),
         eval=lambda seed, shape, dtype: evaluate(seed, shape=shape, dtype=dtype, index=0), vjp=lambda i: None, emit=None,
         fails=False,
         promote=keep, doc=doc, attrs={"shape": at.drawn_shape, "dtype": at.floating_dtype},
-    ))  # fmt: skip
+    )  # fmt: skip
 
 
 seeded_uniform_op = _seeded("seeded_uniform", _uniform_eval, "Uniform in [0, 1), of a seed (seed, draw).")

@@ -98,16 +98,14 @@ def _count_eval(x: np.ndarray, axis: Axes, dtype: np.dtype) -> np.ndarray:
 
 
 count = define(
-    OpDef(
-        name="count",
-        batch=same_for_all,
-        attrs={"axis": at.axes_of(0), "dtype": at.dtype},
-        infer=lambda x, axis, dtype: TensorType((), dtype),
-        eval=_count_eval,
-        emit=Extent(lambda node: math.prod(node.inputs[0].type.shape[a] for a in node.attrs["axis"])),
-        shape_only=(0,),
-        doc="The number of elements over `axis`.",
-    )
+    name="count",
+    batch=same_for_all,
+    attrs={"axis": at.axes_of(0), "dtype": at.dtype},
+    infer=lambda x, axis, dtype: TensorType((), dtype),
+    eval=_count_eval,
+    emit=Extent(lambda node: math.prod(node.inputs[0].type.shape[a] for a in node.attrs["axis"])),
+    shape_only=(0,),
+    doc="The number of elements over `axis`.",
 )
 
 
@@ -123,16 +121,14 @@ def _samples_eval(x: np.ndarray, axis: Axes, dtype: np.dtype) -> np.ndarray:
 
 
 samples = define(
-    OpDef(
-        name="samples",
-        batch=same_for_all,
-        attrs={"axis": at.axes_of(0), "dtype": at.dtype},
-        infer=_samples_infer,
-        eval=_samples_eval,
-        emit=Extent(lambda node: math.prod(node.inputs[0].type.shape[a] for a in node.attrs["axis"])),
-        shape_only=(0,),
-        doc="As `count`, of which a variance is estimated: not 1, which extents that are unknown before the run may give.",
-    )
+    name="samples",
+    batch=same_for_all,
+    attrs={"axis": at.axes_of(0), "dtype": at.dtype},
+    infer=_samples_infer,
+    eval=_samples_eval,
+    emit=Extent(lambda node: math.prod(node.inputs[0].type.shape[a] for a in node.attrs["axis"])),
+    shape_only=(0,),
+    doc="As `count`, of which a variance is estimated: not 1, which extents that are unknown before the run may give.",
 )
 
 
@@ -143,17 +139,15 @@ def widened(operands: Sequence[Any]) -> list[np.dtype]:
 
 
 sum_op = define(
-    OpDef(
-        name="sum",
-        backward=over_axes("SumBackward0", "SumBackward1"),
-        jvp=linear,
-        attrs=OVER,
-        infer=reduced,
-        eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
-        vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
-        emit=Reduction(lambda dtype: 0, "plus", ADD.reduce, "add"),
-        promote=widened,
-    )
+    name="sum",
+    backward=over_axes("SumBackward0", "SumBackward1"),
+    jvp=linear,
+    attrs=OVER,
+    infer=reduced,
+    eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
+    vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
+    emit=Reduction(lambda dtype: 0, "plus", ADD.reduce, "add"),
+    promote=widened,
 )
 
 
@@ -183,28 +177,24 @@ def _ordered(dtype: np.dtype) -> np.dtype:
 
 
 max_op = define(
-    OpDef(
-        name="max",
-        backward=over_axes("MaxBackward1", "AmaxBackward0"),
-        attrs=OVER,
-        infer=_infer_nonempty,
-        eval=lambda x, axis, keepdims: MAXIMUM.reduce(x, axis, None, None, keepdims),
-        vjp=(shared_by_equals,),
-        emit=Reduction(lowest, "maximum", MAXIMUM.reduce, "max"),
-        promote=keep,
-    )
+    name="max",
+    backward=over_axes("MaxBackward1", "AmaxBackward0"),
+    attrs=OVER,
+    infer=_infer_nonempty,
+    eval=lambda x, axis, keepdims: MAXIMUM.reduce(x, axis, None, None, keepdims),
+    vjp=(shared_by_equals,),
+    emit=Reduction(lowest, "maximum", MAXIMUM.reduce, "max"),
+    promote=keep,
 )
 min_op = define(
-    OpDef(
-        name="min",
-        backward=over_axes("MinBackward1", "AminBackward0"),
-        attrs=OVER,
-        infer=_infer_nonempty,
-        eval=lambda x, axis, keepdims: MINIMUM.reduce(x, axis, None, None, keepdims),
-        vjp=(shared_by_equals,),
-        emit=Reduction(highest, "minimum", MINIMUM.reduce, "min"),
-        promote=keep,
-    )
+    name="min",
+    backward=over_axes("MinBackward1", "AminBackward0"),
+    attrs=OVER,
+    infer=_infer_nonempty,
+    eval=lambda x, axis, keepdims: MINIMUM.reduce(x, axis, None, None, keepdims),
+    vjp=(shared_by_equals,),
+    emit=Reduction(highest, "minimum", MINIMUM.reduce, "min"),
+    promote=keep,
 )
 
 
@@ -227,42 +217,36 @@ def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 mean_op = define(
-    OpDef(
-        name="mean",
-        backward=over_axes("MeanBackward0", "MeanBackward1"),
-        jvp=linear,
-        attrs=OVER,
-        infer=reduced,
-        eval=_mean_eval,
-        vjp=(_mean_vjp,),
-        emit=Expand(_mean_expand),
-        promote=floating,
-    )
+    name="mean",
+    backward=over_axes("MeanBackward0", "MeanBackward1"),
+    jvp=linear,
+    attrs=OVER,
+    infer=reduced,
+    eval=_mean_eval,
+    vjp=(_mean_vjp,),
+    emit=Expand(_mean_expand),
+    promote=floating,
 )
 
 ALL: Any = np.logical_and
 ANY: Any = np.logical_or
 all_op = define(
-    OpDef(
-        name="all",
-        attrs=OVER,
-        infer=reduced,
-        eval=lambda x, axis, keepdims: ALL.reduce(x, axis, None, None, keepdims),
-        emit=Reduction(lambda dtype: True, "minimum", ALL.reduce, "and"),
-        promote=boolean,
-        doc="Whether every element is true; so over no elements.",
-    )
+    name="all",
+    attrs=OVER,
+    infer=reduced,
+    eval=lambda x, axis, keepdims: ALL.reduce(x, axis, None, None, keepdims),
+    emit=Reduction(lambda dtype: True, "minimum", ALL.reduce, "and"),
+    promote=boolean,
+    doc="Whether every element is true; so over no elements.",
 )
 any_op = define(
-    OpDef(
-        name="any",
-        attrs=OVER,
-        infer=reduced,
-        eval=lambda x, axis, keepdims: ANY.reduce(x, axis, None, None, keepdims),
-        emit=Reduction(lambda dtype: False, "maximum", ANY.reduce, "or"),
-        promote=boolean,
-        doc="Whether some element is true; none of no elements is.",
-    )
+    name="any",
+    attrs=OVER,
+    infer=reduced,
+    eval=lambda x, axis, keepdims: ANY.reduce(x, axis, None, None, keepdims),
+    emit=Reduction(lambda dtype: False, "maximum", ANY.reduce, "or"),
+    promote=boolean,
+    doc="Whether some element is true; none of no elements is.",
 )
 
 
@@ -308,9 +292,7 @@ def positions(types: Sequence[TensorType], attrs: Mapping[str, Any], x: Range) -
 def _position_op(name: str, of_array: Callable[..., Any], extremum: OpDef) -> OpDef:
     """The position of the first extremum along an axis."""
     emit, prepared = Expand(_arg_expand(extremum)), _arg_prepared(name)
-    return define(
-        OpDef(name, _arg_infer, _arg_eval(of_array), None, emit, keep, attrs=ALONG, prepared=prepared, range=positions)
-    )
+    return define(name, _arg_infer, _arg_eval(of_array), None, emit, keep, attrs=ALONG, prepared=prepared, range=positions)
 
 
 argmax_op = _position_op("argmax", np.ndarray.argmax, max_op)

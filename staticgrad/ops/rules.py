@@ -177,10 +177,9 @@ def elementwise_op(
     vjps = (vjp,) if callable(vjp) else vjp
     emit = None if scalar is None else Pointwise(scalar or name, cost, bilinear, linear, error)
     op = define(
-        OpDef(
+
             name, infer, numpy, vjps, emit, promote, symbol, doc, fails=False, backward=backward, batch=batch, complex=complex
-        )
-    )  # fmt: skip
+        )  # fmt: skip
     operands = arity or (len(vjps) if vjps else getattr(numpy, "nin", 1))
     function = cached(routed(unary(op)) if operands == 1 else binary(op))
     if words:

@@ -138,7 +138,7 @@ def _of_values(g: Any, node: Any, out: Any, x: Any, values: Any, index: Any) -> 
 
 
 reduce_op: OpDef = define(
-    OpDef(
+
         name="scatter_reduce",
         batch=leading,
         complex=HOLOMORPHIC,
@@ -151,8 +151,7 @@ reduce_op: OpDef = define(
         emit=Native(_plan, inplace=0),
         promote=lambda operands: [None, None, int64],
         doc="x combined with values at positions along an axis; without include_self, the values alone where there are any.",
-    )
-)  # fmt: skip
+    )  # fmt: skip
 
 
 def reduced(x: Any, values: Any, index: Any, axis: int, reduce: str, *, include_self: bool = True) -> Any:
@@ -217,23 +216,21 @@ def _later(g: Any, node: Any, factors: Any, like: Any, index: Any) -> Any:
 
 
 recurrence_op: OpDef = define(
-    OpDef(
-        name="recurrence_at",
-        batch=leading,
-        complex=HOLOMORPHIC,
-        attrs={"axis": at.axis_of(0), "start": at.integer(0, 2), "reverse": at.flag},
-        indexes=lambda types, attrs: [(3, 2, attrs["axis"])],
-        infer=_recurrence_infer,
-        eval=_recurrence_eval,
-        vjp=(
-            lambda g, node, out, factors, terms, like, index: out * _later(g, node, factors, like, index),
-            lambda g, node, out, factors, terms, like, index: _later(g, node, factors, like, index),
-            None,
-            None,
-        ),
-        emit=Native(_recurrence_plan),
-        shape_only=(2,),
-        promote=lambda operands: [None, None, None, int64],
-        doc="The state of its place before each value: it begins as `start`, and a value makes it factor * state + term.",
-    )
+    name="recurrence_at",
+    batch=leading,
+    complex=HOLOMORPHIC,
+    attrs={"axis": at.axis_of(0), "start": at.integer(0, 2), "reverse": at.flag},
+    indexes=lambda types, attrs: [(3, 2, attrs["axis"])],
+    infer=_recurrence_infer,
+    eval=_recurrence_eval,
+    vjp=(
+        lambda g, node, out, factors, terms, like, index: out * _later(g, node, factors, like, index),
+        lambda g, node, out, factors, terms, like, index: _later(g, node, factors, like, index),
+        None,
+        None,
+    ),
+    emit=Native(_recurrence_plan),
+    shape_only=(2,),
+    promote=lambda operands: [None, None, None, int64],
+    doc="The state of its place before each value: it begins as `start`, and a value makes it factor * state + term.",
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.types import TensorType, as_dtype, is_scalar, promote, shape_text
 from ..errors import ArgumentError, ShapeError
-from ..ir import OpDef, Pointwise, define
+from ..ir import Pointwise, define
 from ..operators import (
     Array,
     F,
@@ -31,20 +31,18 @@ from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
 
 where_op = define(
-    OpDef(
-        name="where",
-        complex=LINEAR,
-        range=lambda types, attrs, c, x, y: joint(x, y),
-        infer=elementwise,
-        eval=np.where,
-        vjp=(
-            None,
-            lambda g, node, out, c, x, y: unbroadcast(F.where(c, g, 0), x),
-            lambda g, node, out, c, x, y: unbroadcast(F.where(c, 0, g), y),
-        ),
-        emit=Pointwise("where"),
-        promote=first_boolean,
-    )
+    name="where",
+    complex=LINEAR,
+    range=lambda types, attrs, c, x, y: joint(x, y),
+    infer=elementwise,
+    eval=np.where,
+    vjp=(
+        None,
+        lambda g, node, out, c, x, y: unbroadcast(F.where(c, g, 0), x),
+        lambda g, node, out, c, x, y: unbroadcast(F.where(c, 0, g), y),
+    ),
+    emit=Pointwise("where"),
+    promote=first_boolean,
 )
 
 
@@ -58,19 +56,17 @@ def _below(g: Any, node: Any, out: Any, x: Any, low: Any, high: Any) -> Any:
 
 
 clip_op = define(
-    OpDef(
-        name="clip",
-        backward="ClampBackward1",
-        infer=elementwise,
-        eval=lambda x, low, high: np.minimum(np.maximum(x, low), high),
-        vjp=(
-            _inside,
-            _below,
-            lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_or(x > high, low > high), g, 0), high),
-        ),
-        emit=Pointwise(lambda op, x, low, high: op.minimum(op.maximum(x, low), high), 2),
-        promote=arithmetic,
-    )
+    name="clip",
+    backward="ClampBackward1",
+    infer=elementwise,
+    eval=lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    vjp=(
+        _inside,
+        _below,
+        lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_or(x > high, low > high), g, 0), high),
+    ),
+    emit=Pointwise(lambda op, x, low, high: op.minimum(op.maximum(x, low), high), 2),
+    promote=arithmetic,
 )
 
 # public functions ------------------------------------------------------------------------------------------------

@@ -99,30 +99,26 @@ def _reshape_like_infer(x: TensorType, like: TensorType) -> TensorType:
 
 
 reshape_op = define(
-    OpDef(
-        name="reshape",
-        backward="ViewBackward0",
-        batch=reshaped,
-        attrs={"shape": at.new_shape},
-        infer=_reshape_infer,
-        eval=lambda x, shape: x.reshape(shape),
-        prepared=reshaping,
-        vjp=(lambda g, node, out, x: reshape_like(g, x),),
-        emit=View(_reshape_layout, keeps_order=True),
-    )
+    name="reshape",
+    backward="ViewBackward0",
+    batch=reshaped,
+    attrs={"shape": at.new_shape},
+    infer=_reshape_infer,
+    eval=lambda x, shape: x.reshape(shape),
+    prepared=reshaping,
+    vjp=(lambda g, node, out, x: reshape_like(g, x),),
+    emit=View(_reshape_layout, keeps_order=True),
 )
 reshape_like_op = define(
-    OpDef(
-        name="reshape_like",
-        batch=reshaped,
-        jvp=linear,
-        range=lambda types, attrs, x, like: x,
-        infer=_reshape_like_infer,
-        eval=lambda x, like: x.reshape(like.shape),
-        vjp=(lambda g, node, out, x, like: reshape_like(g, x), None),
-        emit=Expand(lambda node, x, like: F.reshape(x, like.shape)),
-        shape_only=(1,),
-    )
+    name="reshape_like",
+    batch=reshaped,
+    jvp=linear,
+    range=lambda types, attrs, x, like: x,
+    infer=_reshape_like_infer,
+    eval=lambda x, like: x.reshape(like.shape),
+    vjp=(lambda g, node, out, x, like: reshape_like(g, x), None),
+    emit=Expand(lambda node, x, like: F.reshape(x, like.shape)),
+    shape_only=(1,),
 )
 
 
@@ -139,23 +135,21 @@ def _expand_dims_eval(x: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
 
 
 expand_dims_op: OpDef = define(
-    OpDef(
-        name="expand_dims",
-        backward="UnsqueezeBackward0",
-        attrs={"axis": at.new_axes},
-        infer=lambda x, axis: x.with_shape(_expanded(x.shape, axis)),
-        eval=_expand_dims_eval,
-        prepared=reshaping,
-        vjp=(lambda g, node, out, x: apply(squeeze_op, g, axis=node.attrs["axis"]),),
-        emit=View(
-            lambda node, at: Layout(
-                node.type.shape,
-                tuple(0 if d is None else d for d in _expanded_strides(at.strides, node.attrs["axis"])),
-                at.offset,
-            ),
-            keeps_order=True,
+    name="expand_dims",
+    backward="UnsqueezeBackward0",
+    attrs={"axis": at.new_axes},
+    infer=lambda x, axis: x.with_shape(_expanded(x.shape, axis)),
+    eval=_expand_dims_eval,
+    prepared=reshaping,
+    vjp=(lambda g, node, out, x: apply(squeeze_op, g, axis=node.attrs["axis"]),),
+    emit=View(
+        lambda node, at: Layout(
+            node.type.shape,
+            tuple(0 if d is None else d for d in _expanded_strides(at.strides, node.attrs["axis"])),
+            at.offset,
         ),
-    )
+        keeps_order=True,
+    ),
 )
 
 
@@ -176,18 +170,16 @@ def _drop(values: Sequence[Any], axis: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 squeeze_op: OpDef = define(
-    OpDef(
-        name="squeeze",
-        attrs={"axis": at.axes_of(0)},
-        infer=_squeeze_infer,
-        eval=lambda x, axis: x.squeeze(axis),
-        prepared=lambda node: methodcaller("squeeze", node.attrs["axis"]),
-        vjp=(lambda g, node, out, x: apply(expand_dims_op, g, axis=node.attrs["axis"]),),
-        emit=View(
-            lambda node, at: Layout(_drop(at.shape, node.attrs["axis"]), _drop(at.strides, node.attrs["axis"]), at.offset),
-            keeps_order=True,
-        ),
-    )
+    name="squeeze",
+    attrs={"axis": at.axes_of(0)},
+    infer=_squeeze_infer,
+    eval=lambda x, axis: x.squeeze(axis),
+    prepared=lambda node: methodcaller("squeeze", node.attrs["axis"]),
+    vjp=(lambda g, node, out, x: apply(expand_dims_op, g, axis=node.attrs["axis"]),),
+    emit=View(
+        lambda node, at: Layout(_drop(at.shape, node.attrs["axis"]), _drop(at.strides, node.attrs["axis"]), at.offset),
+        keeps_order=True,
+    ),
 )
 
 # permute and broadcast -------------------------------------------------------------------------------------------
@@ -200,21 +192,19 @@ def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 permute_op = define(
-    OpDef(
-        name="permute",
-        attrs={"axes": at.order},
-        infer=lambda x, axes: x.with_shape(tuple(x.shape[a] for a in axes)),
-        eval=lambda x, axes: x.transpose(axes),
-        prepared=lambda node: methodcaller("transpose", node.attrs["axes"]),
-        vjp=(lambda g, node, out, x: g.transpose(_inverse(node.attrs["axes"])),),
-        emit=View(
-            lambda node, at: Layout(
-                tuple(at.shape[a] for a in node.attrs["axes"]),
-                tuple(at.strides[a] for a in node.attrs["axes"]),
-                at.offset,
-            )
-        ),
-    )
+    name="permute",
+    attrs={"axes": at.order},
+    infer=lambda x, axes: x.with_shape(tuple(x.shape[a] for a in axes)),
+    eval=lambda x, axes: x.transpose(axes),
+    prepared=lambda node: methodcaller("transpose", node.attrs["axes"]),
+    vjp=(lambda g, node, out, x: g.transpose(_inverse(node.attrs["axes"])),),
+    emit=View(
+        lambda node, at: Layout(
+            tuple(at.shape[a] for a in node.attrs["axes"]),
+            tuple(at.strides[a] for a in node.attrs["axes"]),
+            at.offset,
+        )
+    ),
 )
 
 
@@ -267,17 +257,15 @@ def _broadcasting(node: Node) -> Callable[..., Any]:
 
 
 broadcast_to_op = define(
-    OpDef(
-        name="broadcast_to",
-        backward="ExpandBackward0",
-        batch=broadcast,
-        attrs={"shape": at.shape},
-        infer=_broadcast_infer,
-        eval=_broadcast_eval,
-        prepared=_broadcasting,
-        vjp=(lambda g, node, out, x: unbroadcast(g, x),),
-        emit=View(_broadcast_layout),
-    )
+    name="broadcast_to",
+    backward="ExpandBackward0",
+    batch=broadcast,
+    attrs={"shape": at.shape},
+    infer=_broadcast_infer,
+    eval=_broadcast_eval,
+    prepared=_broadcasting,
+    vjp=(lambda g, node, out, x: unbroadcast(g, x),),
+    emit=View(_broadcast_layout),
 )
 
 # public functions ------------------------------------------------------------------------------------------------

@@ -197,32 +197,28 @@ def _put_back(g: Any, like: Any, slices: Slices) -> Any:
 
 
 slice_op = define(
-    OpDef(
-        name="slice",
-        backward=lambda node: "SelectBackward0" if _selects(node.attrs["slices"]) else "SliceBackward0",
-        attrs={"slices": at.slices_of(0)},
-        infer=_slice_infer,
-        eval=_slice_eval,
-        prepared=lambda node: itemgetter(_as_key(node.attrs["slices"])),
-        vjp=(lambda g, node, out, x: apply(unslice_op, g, x, slices=node.attrs["slices"]),),
-        vjp_add=_unslice_add,
-        emit=View(_slice_layout),
-        opened=_opened,
-    )
+    name="slice",
+    backward=lambda node: "SelectBackward0" if _selects(node.attrs["slices"]) else "SliceBackward0",
+    attrs={"slices": at.slices_of(0)},
+    infer=_slice_infer,
+    eval=_slice_eval,
+    prepared=lambda node: itemgetter(_as_key(node.attrs["slices"])),
+    vjp=(lambda g, node, out, x: apply(unslice_op, g, x, slices=node.attrs["slices"]),),
+    vjp_add=_unslice_add,
+    emit=View(_slice_layout),
+    opened=_opened,
 )
 unslice_op: OpDef = define(
-    OpDef(
-        name="unslice",
-        jvp=linear,
-        attrs={"slices": at.slices_of(1)},
-        infer=_unslice_infer,
-        eval=_unslice_eval,
-        vjp=(lambda g, node, out, x, like: apply(slice_op, g, slices=node.attrs["slices"]), None),
-        emit=Native(_unslice_plan, fused=_unslice_window),
-        shape_only=(1,),
-        opened=_put_back,
-        doc="Zeros of the shape of `like` with x in the place that `slices` names.",
-    )
+    name="unslice",
+    jvp=linear,
+    attrs={"slices": at.slices_of(1)},
+    infer=_unslice_infer,
+    eval=_unslice_eval,
+    vjp=(lambda g, node, out, x, like: apply(slice_op, g, slices=node.attrs["slices"]), None),
+    emit=Native(_unslice_plan, fused=_unslice_window),
+    shape_only=(1,),
+    opened=_put_back,
+    doc="Zeros of the shape of `like` with x in the place that `slices` names.",
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.types import Axis, DTypeLike, normalize_axes
-from ..ir import Expand, Node, OpDef, define
+from ..ir import Expand, Node, define
 from ..operators import F, Tensor, TensorLike, apply, by_method, enter_as, public, spelled, tensor_method
 from . import attributes as at
 from .operands import ndim_of
@@ -44,21 +44,19 @@ def safe_top(x: Any, axis: Axes) -> Any:
 
 
 logsumexp_op = define(
-    OpDef(
-        name="logsumexp",
-        attrs=OVER,
-        infer=reduced,
-        eval=_logsumexp_eval,
-        vjp=(
-            lambda g, node, out, x: (
-                spread(g, x, node.attrs["axis"], node.attrs["keepdims"])
-                * F.exp(x - spread(out, x, node.attrs["axis"], node.attrs["keepdims"]))
-            ),
+    name="logsumexp",
+    attrs=OVER,
+    infer=reduced,
+    eval=_logsumexp_eval,
+    vjp=(
+        lambda g, node, out, x: (
+            spread(g, x, node.attrs["axis"], node.attrs["keepdims"])
+            * F.exp(x - spread(out, x, node.attrs["axis"], node.attrs["keepdims"]))
         ),
-        emit=Expand(_logsumexp_expand),
-        promote=floating,
-        complex=HOLOMORPHIC,
-    )
+    ),
+    emit=Expand(_logsumexp_expand),
+    promote=floating,
+    complex=HOLOMORPHIC,
 )
 
 
@@ -86,15 +84,13 @@ def _softmax_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 softmax_op = define(
-    OpDef(
-        name="softmax",
-        attrs={"axis": at.axes_of(0)},
-        infer=lambda x, axis: x,
-        eval=_softmax_eval,
-        vjp=(_softmax_vjp,),
-        emit=Expand(_softmax_expand),
-        promote=floating,
-    )
+    name="softmax",
+    attrs={"axis": at.axes_of(0)},
+    infer=lambda x, axis: x,
+    eval=_softmax_eval,
+    vjp=(_softmax_vjp,),
+    emit=Expand(_softmax_expand),
+    promote=floating,
 )
 
 
@@ -116,15 +112,13 @@ def _log_softmax_expand(node: Node, x: Any) -> Any:
 
 
 log_softmax_op = define(
-    OpDef(
-        name="log_softmax",
-        attrs={"axis": at.axes_of(0)},
-        infer=lambda x, axis: x,
-        eval=_log_softmax_eval,
-        vjp=(lambda g, node, out, x: g - F.exp(out) * apply(sum_op, g, axis=node.attrs["axis"], keepdims=True),),
-        emit=Expand(_log_softmax_expand),
-        promote=floating,
-    )
+    name="log_softmax",
+    attrs={"axis": at.axes_of(0)},
+    infer=lambda x, axis: x,
+    eval=_log_softmax_eval,
+    vjp=(lambda g, node, out, x: g - F.exp(out) * apply(sum_op, g, axis=node.attrs["axis"], keepdims=True),),
+    emit=Expand(_log_softmax_expand),
+    promote=floating,
 )
 
 # public functions ------------------------------------------------------------------------------------------------
@@ -171,14 +165,12 @@ def _tail(x: Any) -> Any:
 
 
 softplus_op = define(
-    OpDef(
-        name="softplus",
-        infer=elementwise,
-        eval=lambda x: np.maximum(x, ZERO[x.dtype]) + np.log1p(np.exp(-np.abs(x))),
-        vjp=(lambda g, node, out, x: g * F.sigmoid(x),),
-        emit=Expand(lambda node, x: F.maximum(x, 0) + _tail(x)),
-        promote=floating,
-    )
+    name="softplus",
+    infer=elementwise,
+    eval=lambda x: np.maximum(x, ZERO[x.dtype]) + np.log1p(np.exp(-np.abs(x))),
+    vjp=(lambda g, node, out, x: g * F.sigmoid(x),),
+    emit=Expand(lambda node, x: F.maximum(x, 0) + _tail(x)),
+    promote=floating,
 )
 
 
@@ -189,16 +181,14 @@ def softplus(x: TensorLike) -> Tensor:
 
 
 logistic_loss = define(
-    OpDef(
-        name="logistic_loss",
-        infer=elementwise,
-        eval=lambda x, t: np.maximum(x, ZERO[x.dtype]) - x * t + np.log1p(np.exp(-np.abs(x))),
-        vjp=(
-            lambda g, node, out, x, t: unbroadcast(g * (F.sigmoid(x) - t), x),
-            lambda g, node, out, x, t: unbroadcast(-g * x, t),
-        ),
-        emit=Expand(lambda node, x, t: F.maximum(x, 0) - x * t + _tail(x)),
-        promote=floating,
-        doc="-(t log(s) + (1 - t) log(1 - s)) for s = sigmoid(x): smooth, though written with |x| so that nothing cancels.",
-    )
+    name="logistic_loss",
+    infer=elementwise,
+    eval=lambda x, t: np.maximum(x, ZERO[x.dtype]) - x * t + np.log1p(np.exp(-np.abs(x))),
+    vjp=(
+        lambda g, node, out, x, t: unbroadcast(g * (F.sigmoid(x) - t), x),
+        lambda g, node, out, x, t: unbroadcast(-g * x, t),
+    ),
+    emit=Expand(lambda node, x, t: F.maximum(x, 0) - x * t + _tail(x)),
+    promote=floating,
+    doc="-(t log(s) + (1 - t) log(1 - s)) for s = sigmoid(x): smooth, though written with |x| so that nothing cancels.",
 )

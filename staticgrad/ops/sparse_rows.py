@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.types import TensorType, int64
 from ..errors import ShapeError
-from ..ir import Call, Layout, Native, Node, OpDef, Routine, Scratch, define
+from ..ir import Call, Layout, Native, Node, Routine, Scratch, define
 from .batching import one_by_one
 
 noted: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
@@ -65,17 +65,15 @@ def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
 
 
 first_of_op = define(
-    OpDef(
-        name="first_of",
-        infer=_infer,
-        indexes=lambda types, attrs: [(0, 1, 0)],
-        range=lambda types, attrs, index, like: (0, max(types[0].size - 1, 0)),
-        eval=_eval,
-        vjp=None,
-        batch=one_by_one,
-        emit=Native(_plan),
-        shape_only=(1,),
-        promote=lambda operands: [int64, None],
-        doc="Where each entry of an index into the rows of `like` (checked: in range) stands first in the index.",
-    )
+    name="first_of",
+    infer=_infer,
+    indexes=lambda types, attrs: [(0, 1, 0)],
+    range=lambda types, attrs, index, like: (0, max(types[0].size - 1, 0)),
+    eval=_eval,
+    vjp=None,
+    batch=one_by_one,
+    emit=Native(_plan),
+    shape_only=(1,),
+    promote=lambda operands: [int64, None],
+    doc="Where each entry of an index into the rows of `like` (checked: in range) stands first in the index.",
 )

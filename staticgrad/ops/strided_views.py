@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.types import TensorType, as_shape, normalize_axis
 from ..errors import ArgumentError, ShapeError
-from ..ir import Attribute, Layout, Node, OpDef, View, define
+from ..ir import Attribute, Layout, Node, View, define
 from ..operators import F, Tensor, apply, numpy_twin, span_of, torch_function
 from . import attributes as at
 from .gathering import bounded, scatter_op
@@ -67,15 +67,13 @@ def _diagonal_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 diagonal_op = define(
-    OpDef(
-        name="diagonal",
-        attrs={"axes": two_axes, "offset": at.integer(-at.LARGE, at.LARGE)},
-        infer=_diagonal_infer,
-        eval=_diagonal_eval,
-        vjp=(_diagonal_vjp,),
-        emit=View(_diagonal_layout),
-        doc="The elements with equal positions along two axes, the second one larger by `offset`; they are the last axis.",
-    )
+    name="diagonal",
+    attrs={"axes": two_axes, "offset": at.integer(-at.LARGE, at.LARGE)},
+    infer=_diagonal_infer,
+    eval=_diagonal_eval,
+    vjp=(_diagonal_vjp,),
+    emit=View(_diagonal_layout),
+    doc="The elements with equal positions along two axes, the second one larger by `offset`; they are the last axis.",
 )
 
 
@@ -129,15 +127,13 @@ def _unfold_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 unfold_op = define(
-    OpDef(
-        name="unfold",
-        attrs={"axis": at.axis_of(0), "size": at.integer(0), "step": at.integer(1)},
-        infer=_unfold_infer,
-        eval=_unfold_eval,
-        vjp=(_unfold_vjp,),
-        emit=View(_unfold_layout),
-        doc="Windows of `size` elements every `step` along an axis; they lie along a new last axis.",
-    )
+    name="unfold",
+    attrs={"axis": at.axis_of(0), "size": at.integer(0), "step": at.integer(1)},
+    infer=_unfold_infer,
+    eval=_unfold_eval,
+    vjp=(_unfold_vjp,),
+    emit=View(_unfold_layout),
+    doc="Windows of `size` elements every `step` along an axis; they lie along a new last axis.",
 )
 
 # functions ------------------------------------------------------------------------------------------------------------

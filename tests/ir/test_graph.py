@@ -11,7 +11,7 @@ import pytest
 
 from staticgrad.base.types import TensorType, float32, int64
 from staticgrad.errors import ArgumentError, GraphError
-from staticgrad.ir import REGISTRY, Cell, Graph, Node, OpDef, define, literal
+from staticgrad.ir import REGISTRY, Cell, Graph, Node, define, literal
 
 VECTOR = TensorType((3,), float32)
 
@@ -407,7 +407,7 @@ def test_threads_may_build_one_graph():
 def test_an_op_is_defined_once():
     before = dict(REGISTRY)
     with pytest.raises(ArgumentError, match="an op named 'add' is defined already"):
-        define(OpDef("add", lambda x: x, lambda x: x))
+        define("add", lambda x: x, lambda x: x)
     assert before == REGISTRY
 
 

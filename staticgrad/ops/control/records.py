@@ -15,7 +15,7 @@ import numpy as np
 
 from ...base.types import StackType, TensorType, TupleType, bool_, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
-from ...ir import OpDef, Region, Result, Subgraph, define
+from ...ir import Region, Result, Subgraph, define
 from .. import attributes as at
 from ..leaves import fits
 from ..rules import keep
@@ -38,16 +38,14 @@ def _result_infer(x: TensorType, index: int) -> TensorType:
 
 
 result_op = define(
-    OpDef(
-        name="result",
-        attrs={"index": at.result_index},
-        infer=_result_infer,
-        eval=lambda x, index: x[index],
-        vjp=(lambda g, node, out, x: Parts({node.attrs["index"]: g}),),
-        emit=Result(),
-        promote=keep,
-        doc="One result of a loop or branch.",
-    )
+    name="result",
+    attrs={"index": at.result_index},
+    infer=_result_infer,
+    eval=lambda x, index: x[index],
+    vjp=(lambda g, node, out, x: Parts({node.attrs["index"]: g}),),
+    emit=Result(),
+    promote=keep,
+    doc="One result of a loop or branch.",
 )
 
 # loops -----------------------------------------------------------------------------------------------------------
@@ -157,18 +155,16 @@ PARTS = {
     "reverse": at.flag, "count": at.flag, "remat": at.flag,
 }  # fmt: skip
 loop_op = define(
-    OpDef(
-        name="loop",
-        attrs=PARTS,
-        infer=_loop_infer,
-        eval=_loop_eval,
-        vjp=_flows,
-        vjp_all=loop_vjp,
-        emit=Region("loop", _loop_parameters),
-        promote=keep,
-        doc="Runs `body` again and again. Inputs: [count,] constants, first carries, stacks. Results: last carries, "
-        "stacks [, number of iterations]. `remat`: its gradient keeps the carries and computes the rest again.",
-    )
+    name="loop",
+    attrs=PARTS,
+    infer=_loop_infer,
+    eval=_loop_eval,
+    vjp=_flows,
+    vjp_all=loop_vjp,
+    emit=Region("loop", _loop_parameters),
+    promote=keep,
+    doc="Runs `body` again and again. Inputs: [count,] constants, first carries, stacks. Results: last carries, "
+    "stacks [, number of iterations]. `remat`: its gradient keeps the carries and computes the rest again.",
 )
 
 # branches ----------------------------------------------------------------------------------------------------------
@@ -198,15 +194,13 @@ def _branch_parameters(attrs: Any, types: Sequence[TensorType]) -> dict[str, lis
 
 
 branch_op = define(
-    OpDef(
-        name="branch",
-        attrs={"then": at.body, "orelse": at.body},
-        infer=_branch_infer,
-        eval=lambda pred, *arrays, then, orelse: tuple((then if pred else orelse).eval(arrays)),
-        vjp=_flows,
-        vjp_all=branch_vjp,
-        emit=Region("branch", _branch_parameters),
-        promote=keep,
-        doc="Runs `then` where the first input is true, else `orelse`; both are functions of the other inputs.",
-    )
+    name="branch",
+    attrs={"then": at.body, "orelse": at.body},
+    infer=_branch_infer,
+    eval=lambda pred, *arrays, then, orelse: tuple((then if pred else orelse).eval(arrays)),
+    vjp=_flows,
+    vjp_all=branch_vjp,
+    emit=Region("branch", _branch_parameters),
+    promote=keep,
+    doc="Runs `then` where the first input is true, else `orelse`; both are functions of the other inputs.",
 )

@@ -80,18 +80,16 @@ def host_record(
     complex: OverComplex | None = None,
 ) -> OpDef:  # fmt: skip
     return define(
-        OpDef(
-            f"linalg_{name}",
-            infer,
-            lapack(shown or name, evaluate),
-            vjp,
-            None,
-            floating,
-            doc=doc,
-            attrs=attrs or {},
-            batch=batch,
-            complex=complex,
-        )
+        f"linalg_{name}",
+        infer,
+        lapack(shown or name, evaluate),
+        vjp,
+        None,
+        floating,
+        doc=doc,
+        attrs=attrs or {},
+        batch=batch,
+        complex=complex,
     )
 
 

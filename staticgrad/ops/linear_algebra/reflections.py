@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.types import TensorType, broadcast_shapes, shape_text
 from ...errors import DTypeError, ShapeError
-from ...ir import OpDef, define
+from ...ir import define
 from ...operators import F, Tensor, apply, enter_as, torch_function
 from .. import attributes as at
 from .. import return_types
@@ -129,16 +129,14 @@ def _ldl_solve_infer(packed: TensorType, pivots: TensorType, b: TensorType, herm
 
 
 ldl_solve_op = define(
-    OpDef(
-        "linalg_ldl_solve",
-        _ldl_solve_infer,
-        _ldl_solve_eval,
-        promote=None,
-        batch=leading,
-        attrs={"hermitian": at.flag},
-        doc="X with A X = B.",
-        complex=OWN,
-    )
+    "linalg_ldl_solve",
+    _ldl_solve_infer,
+    _ldl_solve_eval,
+    promote=None,
+    batch=leading,
+    attrs={"hermitian": at.flag},
+    doc="X with A X = B.",
+    complex=OWN,
 )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.types import TensorType, shape_text
 from ...errors import ArgumentError, ShapeError
-from ...ir import OpDef, define
+from ...ir import define
 from ...operators import F, Tensor, apply, torch_function
 from .. import attributes as at
 from .. import return_types
@@ -166,10 +166,9 @@ def _order_eval(pivots: np.ndarray, rows: int) -> np.ndarray:
 
 
 order_op = define(
-    OpDef("lu_order", lambda pivots, rows: TensorType((*pivots.shape[:-1], rows), np.dtype(np.int64)),
+    "lu_order", lambda pivots, rows: TensorType((*pivots.shape[:-1], rows), np.dtype(np.int64)),
           _order_eval, attrs={"rows": at.integer(0)}, promote=None, batch=leading,
-          doc="Which row of A is in each place after the exchanges: A[order] = L U.")
-)  # fmt: skip
+          doc="Which row of A is in each place after the exchanges: A[order] = L U.")  # fmt: skip
 
 
 def row_order(pivots: Any, rows: int) -> Any:
