@@ -12,6 +12,7 @@ import pytest
 from staticgrad.base.types import TensorType, float32, int64
 from staticgrad.errors import ArgumentError, GraphError
 from staticgrad.ir import REGISTRY, Cell, Graph, Node, define, literal
+from tests.ops import cases  # noqa: F401  (brings the records of every room)
 
 VECTOR = TensorType((3,), float32)
 
