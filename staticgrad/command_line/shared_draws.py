@@ -14,13 +14,35 @@ from torch.utils import data
 
 import staticgrad as sg
 
-FACTORIES = frozenset({"bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn",
-                       "randn_like", "randperm"})  # fmt: skip
+from ..utils.data.samplers import numbers_of
+
+FACTORIES = frozenset({"bernoulli", "binomial", "multinomial", "normal", "poisson", "rand", "rand_like", "randint",
+                       "randint_like", "randn", "randn_like", "randperm"})  # fmt: skip
 FILLS = frozenset({"bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "normal_", "random_", "uniform_"})
+INITIAL = "sparse_", "trunc_normal_"
 DROPOUTS = frozenset({"alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"})
+SAMPLERS = {
+    "RandomSampler": ("data_source", "replacement", "_num_samples", "generator"),
+    "SubsetRandomSampler": ("indices", "generator"),
+    "WeightedRandomSampler": ("weights", "num_samples", "replacement", "generator"),
+}
+"""The attributes that our sampler of the same name takes."""
+SAMPLED = {
+    "Binomial": ("total_count", "probs"),
+    "Categorical": ("probs",),
+    "Multinomial": ("total_count", "probs"),
+    "VonMises": ("loc", "concentration"),
+}
+"""Distributions whose samples, which have no gradient, are drawn in another way than PyTorch's, and their parameters."""
 SEEDING = "manual_seed", "seed", "initial_seed"
 LOADER = sys.modules["torch.utils.data.dataloader"].__file__
+CELLS = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
 OURS = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+
+def _theirs(x: Any) -> Any:
+    """A tensor of PyTorch's with the values of ours."""
+    return torch.from_numpy(np.array(x.detach().numpy()))
 
 
 def _foreign(*values: Any) -> bool:
@@ -39,7 +61,8 @@ QUESTIONS = {
 class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
     """Inside it, PyTorch's functions that draw give the results of this library's functions of the same names.
 
-    A mode hears of functions in C. Those in Python are replaced: dropouts, what seeds, the order of a data set.
+    A mode hears of functions in C. Those in Python are replaced: dropouts, what seeds, the order of a data set, samples of
+    distributions. Functions in C that draw within are composed of others: attention and recurrent layers with dropout.
     """
 
     def __init__(self) -> None:
@@ -55,7 +78,13 @@ class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
             self._replace(answer, name, torch.overrides, functional)
         for name in DROPOUTS:
             self._replace(partial(self._dropped, getattr(functional, name), name), name, functional)
-        self._replace(lambda sampler: iter(self._order(sampler)), "__iter__", data.RandomSampler)
+        for name in INITIAL:
+            self._replace(partial(self._filled, name), name, torch.nn.init)
+        for name in SAMPLERS:
+            self._replace(self._order, "__iter__", getattr(data, name))
+        self._replace(self._permuted, "randperm", data.dataset)
+        for name in SAMPLED:
+            self._replace(self._sample, "sample", getattr(torch.distributions, name))
         return super().__enter__()
 
     def _replace(self, function: Any, name: str, *places: Any) -> None:
@@ -69,14 +98,40 @@ class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
             setattr(*self.replaced.pop())
         super().__exit__(*error)
 
-    def _order(self, sampler: Any) -> Any:
-        generator = None if sampler.generator is None else self._ours(sampler.generator)
-        return sg.utils.data.RandomSampler(sampler.data_source, sampler.replacement, sampler._num_samples, generator)
+    @property
+    def _order(self) -> Any:
+        def order(sampler: Any) -> Any:
+            name = next(kind.__name__ for kind in type(sampler).__mro__ if kind.__name__ in SAMPLERS)
+            return iter(getattr(sg.utils.data, name)(*(self._ours(getattr(sampler, field)) for field in SAMPLERS[name])))
+
+        return order
+
+    @property
+    def _sample(self) -> Any:
+        def sample(distribution: Any, sample_shape: Any = ()) -> Any:
+            name = next(kind.__name__ for kind in type(distribution).__mro__ if kind.__name__ in SAMPLED)
+            given = {field: self._ours(getattr(distribution, field)) for field in SAMPLED[name]}
+            if name == "Multinomial":
+                given["probs"] = given["probs"].expand(*distribution.batch_shape, *distribution.event_shape)
+            return _theirs(getattr(sg.distributions, name)(**given).sample(tuple(sample_shape)))
+
+        return sample
+
+    def _permuted(self, n: int, generator: Any) -> Any:
+        """The order of the examples that `random_split` divides."""
+        return torch.from_numpy(numbers_of(self._ours(generator)).permutation(n))
+
+    def _filled(self, name: str, tensor: Any, *args: Any, **named: Any) -> Any:
+        drawn = getattr(sg.nn.init, name)(self._ours(tensor), *args, **{key: self._ours(x) for key, x in named.items()})
+        with torch.no_grad():
+            return tensor.copy_(_theirs(drawn))
 
     def _ours(self, x: Any) -> Any:
         """An argument for this library."""
         if isinstance(x, torch.Tensor):
             return sg.tensor(x.detach().numpy())
+        if x is torch.default_generator:
+            return None
         if isinstance(x, torch.Generator):
             seed = x.initial_seed()
             if self.generators.get(id(x), (x, None))[1] != seed:
@@ -97,23 +152,77 @@ class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
             more = {key: self._ours(value) for key, value in kwargs.items()}
             getattr(drawn, name)(*map(self._ours, args[1:]), **more)
             with torch.no_grad():
-                return x.copy_(torch.from_numpy(np.array(drawn.numpy())))
+                return x.copy_(_theirs(drawn))
         elif name in FACTORIES:
             more = {
                 key: self._ours(value) for key, value in kwargs.items() if key not in ("device", "layout", "pin_memory", "out")
             }
-            drawn = getattr(sg, name)(*map(self._ours, args), **more)
-            made = torch.from_numpy(np.array(drawn.detach().numpy()))
+            made = _theirs(getattr(sg, name)(*map(self._ours, args), **more))
+            if kwargs.get("out") is not None:
+                return kwargs["out"].copy_(made)
             return made.requires_grad_() if kwargs.get("requires_grad") else made
+        elif name in ("_standard_gamma", "_sample_dirichlet"):  # their gradients need the result, not the draws
+            kind, more = ("Gamma", (1.0,)) if name == "_standard_gamma" else ("Dirichlet", ())
+            made = func(*args, **kwargs)
+            made.data.copy_(_theirs(getattr(sg.distributions, kind)(self._ours(args[0]), *more).sample()))
+            return made
+        elif name in DROPOUTS:
+            return self._dropped(func, name, *args, **kwargs)
+        elif name == "scaled_dot_product_attention":
+            return self._attended(func, *args, **kwargs)
+        elif name in CELLS and not isinstance(args[3], (tuple, list)):  # those of packed sequences have their weights there
+            return self._recurrent(func, *args)
         return func(*args, **kwargs)
 
     def _dropped(self, func: Any, name: str, input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-        if not training or not p or "alpha" in name:
-            return func(input, p, training, inplace)
-        mask = getattr(sg.functional, name)(sg.ones(*input.shape, dtype=str(input.dtype)), p, True)
-        scale = torch.from_numpy(np.array(mask.numpy()))
-        return input.mul_(scale) if inplace else input * scale
+        """A dropout multiplies and adds numbers that don't depend on its input: ours of zeros and of ones show them."""
+        if not training or not p:
+            return func(input, p, training, inplace) if inplace else func(input, p, training)
+        state, results = sg.get_rng_state(), []
+        for start in (sg.zeros, sg.ones):
+            sg.set_rng_state(state)
+            results.append(_theirs(getattr(sg.functional, name)(start(*input.shape, dtype=str(input.dtype)), p, True)))
+        added, scale = results[0], results[1] - results[0]
+        return input.mul_(scale).add_(added) if inplace else input * scale + added
+
+    def _attended(
+        self, func: Any, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+        is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+    ) -> Any:  # fmt: skip
+        """Attention whose dropout multiplies the weights by the numbers that ours shows for even weights and a unit matrix."""
+        if not dropout_p:
+            return func(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+        n, shape, dtype = key.shape[-2], tuple(query.shape[:-1]), str(query.dtype)
+        unit = sg.eye(n, dtype=dtype).expand(*shape[:-1], n, n)
+        even = sg.zeros(*shape, 1, dtype=dtype), sg.zeros(*shape[:-1], n, 1, dtype=dtype)
+        factor = _theirs(sg.functional.scaled_dot_product_attention(*even, unit, dropout_p=dropout_p) * float(n))
+        eye = torch.eye(n, dtype=query.dtype).expand(*shape[:-1], n, n)
+        weights = func(query, key, eye, attn_mask, 0.0, is_causal, scale=scale, enable_gqa=enable_gqa)
+        if enable_gqa:
+            value = value.repeat_interleave(shape[-2] // value.shape[-3], -3)
+        return (weights * factor) @ value
+
+    def _recurrent(self, func: Any, x: Any, hx: Any, weights: Any, bias: bool, layers: int, p: float, *more: Any) -> Any:
+        """Layers one by one, with dropout between them. more: training, bidirectional, batch_first."""
+        training, _, batch_first = more
+        if not p or not training or layers < 2:
+            return func(x, hx, weights, bias, layers, p, *more)
+        states, last = hx if isinstance(hx, (tuple, list)) else (hx,), []
+        for k in range(layers):
+            if k:
+                x = x.transpose(0, 1) if batch_first else x
+                x = self._dropped(None, "dropout", x, p)
+                x = x.transpose(0, 1) if batch_first else x
+            first = [part.chunk(layers)[k] for part in states]
+            own = weights[k * len(weights) // layers : (k + 1) * len(weights) // layers]
+            x, *after = func(x, first if len(first) > 1 else first[0], own, bias, 1, 0.0, *more)
+            last.append(after)
+        return x, *(torch.cat(parts) for parts in zip(*last, strict=True))
 
     def _by_loader(self) -> bool:
+        """Whether a loader draws: the seed of its workers, for which this library's takes a draw where there are any."""
         frame = sys._getframe(2)
-        return any(f is not None and f.f_code.co_filename == LOADER for f in (frame, frame.f_back))
+        found = next((f for f in (frame, frame.f_back) if f is not None and f.f_code.co_filename == LOADER), None)
+        if found is not None and getattr(found.f_locals.get("loader"), "num_workers", 0):
+            numbers_of(None)
+        return found is not None

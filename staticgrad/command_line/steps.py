@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
 
-STEP, MAKE = "staticgrad_step_", "staticgrad_make_step"
+STEP, MAKE, LOSS = "staticgrad_step_", "staticgrad_make_step", "staticgrad_loss"
 """Names that the text of a program gets."""
 VALUES = frozenset({"item", "numpy", "tolist", "print", "float", "int"})
 """Calls after `backward()` that need values: lines with them stay outside."""
@@ -229,6 +229,7 @@ class _Text:
             else:
                 return
         lines = statements[begin:end]
+        _name_loss(statements[at])
         bound: set[str] = set()
         inputs: dict[str, None] = {}
         for line in lines:
@@ -273,7 +274,17 @@ def _differentiated(part: ast.AST) -> str | None:
     """The name of the loss in a call `loss.backward()`."""
     if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Attribute) or part.func.attr != "backward":
         return None
-    return part.func.value.id if isinstance(part.func.value, ast.Name) else None
+    loss = part.func.value.target if isinstance(part.func.value, ast.NamedExpr) else part.func.value
+    return loss.id if isinstance(loss, ast.Name) else None
+
+
+def _name_loss(statement: ast.stmt) -> None:
+    """Give the loss of a statement `(a + b).backward()` or `self.loss.backward()` a name."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or isinstance(call.func.value, ast.Name):
+        return
+    if call.func.attr == "backward" and "autograd" not in _words(call.func.value):
+        call.func.value = ast.NamedExpr(ast.Name(LOSS, ast.Store()), call.func.value)
 
 
 def _words(node: ast.AST) -> Iterator[str]:

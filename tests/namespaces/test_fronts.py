@@ -232,6 +232,41 @@ def test_the_first_steps_are_compared(folder):
         assert float(row[1]) == pytest.approx(float(row[2]), rel=1e-5)
 
 
+UNNAMED = """
+    import torch
+    from torch import nn
+
+    class Trainer:
+        def __init__(self):
+            self.net = nn.Linear(3, 1)
+            self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def run(self, scale):
+            for x in torch.ones(4, 2, 3):
+                self.opt.zero_grad()
+                self.loss = self.net(x).square().mean()
+                {call}
+                self.opt.step()
+
+    torch.manual_seed(0)
+    Trainer().run(2.0)
+"""
+
+
+@pytest.mark.parametrize(("call", "factor"), [("self.loss.backward()", 1.0), ("(self.loss * scale).backward()", 2.0)])
+def test_a_loss_without_a_name_is_recorded(tmp_path, call, factor):
+    text = textwrap.dedent(UNNAMED)
+    (tmp_path / "program.py").write_text(text.replace("{call}", call))
+    done = command("torch", "--compare", "2", "program.py", cwd=tmp_path)
+    first, second = ([float(x) for x in line.split()[1:3]] for line in done.stdout.splitlines()[-2:])
+    assert first[0] == pytest.approx(first[1])
+    assert second[0] == pytest.approx(second[1])
+    assert 0 < second[0] < first[0]
+    (tmp_path / "program.py").write_text(text.replace("{call}", f"{call}; print(self.loss.item() * {factor})"))
+    printed = command("torch", "program.py", cwd=tmp_path).stdout.split()
+    assert [float(x) for x in printed[:2]] == pytest.approx([first[0], second[0]], rel=1e-5)
+
+
 WITH = """
     from contextlib import nullcontext
     import torch
@@ -262,16 +297,31 @@ def test_names_that_a_step_binds_inside_are_its_own(tmp_path):
 
 DRAWS = """
     import torch
-    from torch import nn, optim
-    from torch.utils.data import DataLoader, TensorDataset
+    import torch.nn.functional as F
+    from torch import distributions as D, nn, optim
+    from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler, random_split
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm = nn.LSTM(4, 8, 2, dropout=0.5, batch_first=True)
+            self.block = nn.TransformerEncoderLayer(8, 2, 8, dropout=0.25, batch_first=True)
+            self.out = nn.Sequential(nn.Dropout(0.5), nn.Linear(8, 1), nn.AlphaDropout(0.2))
+            nn.init.trunc_normal_(self.out[1].weight, std=0.5)
+
+        def forward(self, x):
+            return self.out(self.block(self.lstm(x[:, None].expand(-1, 3, -1))[0])[:, -1])
 
     torch.manual_seed(3)
-    net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+    net = Net()
     opt = optim.SGD(net.parameters(), lr=0.1)
-    loader = DataLoader(TensorDataset(torch.randn(16, 4), torch.randn(16, 1)), batch_size=4, shuffle=True)
-    for x, y in loader:
+    examples, rest = random_split(TensorDataset(torch.randn(24, 4), torch.randn(24, 1)), [16, 8])
+    sampler = WeightedRandomSampler([0.5, 1.0] * 8, 16)
+    share = D.Beta(torch.tensor(2.0), torch.tensor(3.0))
+    for x, y in DataLoader(examples, batch_size=4, sampler=sampler, num_workers=1):
         opt.zero_grad()
-        loss = ((net(x) - y) ** 2).mean()
+        chosen = D.Categorical(logits=torch.zeros(4, 3)).sample()
+        loss = ((net(x) - y) ** 2).mean() + share.sample() * chosen.float().mean()
         loss.backward()
         opt.step()
 """
