@@ -20,7 +20,8 @@ def run(program: str, arguments: list[str], as_module: bool, translate: Callable
     """Run a file or a module as `__main__` with these arguments, its folder first on the path. An error's traceback begins at
     the program.
 
-    translate: makes the code of the program's own files, from their text and path.
+    translate: makes the code of the program's own files, which are in its folder, the working directory and the folders of
+    PYTHONPATH, from their text and path.
     """
     path = _origin(program) if as_module else os.path.abspath(program)
     if not os.path.isfile(path):
@@ -29,7 +30,9 @@ def run(program: str, arguments: list[str], as_module: bool, translate: Callable
     sys.path[0] = os.getcwd() if as_module else os.path.dirname(path)
     with ExitStack() as stack:
         if translate is not None:
-            translation = _Translation(os.path.dirname(path), translate)
+            more = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+            folders = [os.path.abspath(folder) + os.sep for folder in (os.path.dirname(path), os.getcwd(), *more)]
+            translation = _Translation(tuple(folders), translate)
             sys.meta_path.insert(0, translation)
             stack.callback(sys.meta_path.remove, translation)
         try:
@@ -71,10 +74,10 @@ def _execute(path: str, translate: Callable[[str, str], CodeType]) -> None:
 
 
 class _Translation:
-    """A finder of modules in the program's folder, which makes their code another way."""
+    """A finder of modules in some folders, which makes their code another way."""
 
-    def __init__(self, folder: str, translate: Callable[[str, str], CodeType]):
-        self.folder, self.translate = folder, translate
+    def __init__(self, folders: tuple[str, ...], translate: Callable[[str, str], CodeType]):
+        self.folders, self.translate = folders, translate
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         from importlib.machinery import PathFinder, SourceFileLoader
@@ -82,7 +85,7 @@ class _Translation:
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is None or type(spec.loader) is not SourceFileLoader or "site-packages" in str(spec.origin):
             return None
-        if not str(spec.origin).startswith(self.folder + os.sep) or str(spec.origin).startswith(PACKAGE_DIR):
+        if not str(spec.origin).startswith(self.folders) or str(spec.origin).startswith(PACKAGE_DIR):
             return None
         translate = self.translate
 

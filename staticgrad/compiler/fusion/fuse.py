@@ -212,10 +212,12 @@ class Fuser:
                 was = n is not node and before.rank[n] == SCALAR and n not in before.post
                 early += (union.rank[n] == SCALAR and n not in union.post) - was
             _check_scalars(early, len(group.members) + 1)
+            operands = growth.operands - 1 + len(alone.readers.keys() - growth.shared.readers.keys() - before.rank.keys())
+            _check_buffers(growth.tally, growth.stored, operands)
 
             def grow() -> None:
                 union.commit()
-                growth.tally[EARLY] = early
+                growth.tally[EARLY], growth.operands = early, operands
                 group.domain = growth.shared.domain
                 insort(group.members, node, key=self.position.__getitem__)
 
@@ -225,6 +227,9 @@ class Fuser:
             raise FusionFailure(f"more than {MAX_MEMBERS} operations in one kernel")
         domain = classify(members, self.layouts)
         check_scalars(members, domain)
+        counts = [_counts(n, domain.rank[n], n in domain.post) for n in members]
+        read = {source for n in members for source in facts_of(n, self.layouts).sources} - set(members)
+        _check_buffers([*map(sum, zip(*counts, strict=True))], len(group.outputs), len(read))
 
         def replace() -> None:
             group.members, group.domain, group.growth = members, domain, None
@@ -382,14 +387,11 @@ class Fuser:
         if tally[DEAR] and union.extents[0] > 1:
             raise FusionFailure("values per column are expensive, and computed once, in a kernel of their own")
         operands, taken = self._operands(a, b)
-        if operands > MAX_OPERANDS:
-            raise FusionFailure(f"more than {MAX_OPERANDS} operands in one kernel")
         stored = a.stored + b.stored
         for node, n in taken.items():
             growth = a if node in a.waiting else b
             stored -= growth.waiting[node] == n and node not in self.results
-        if _buffers(tally, stored) + operands > MAX_BUFFERS:
-            raise FusionFailure(f"more than {MAX_BUFFERS} buffers in one kernel")
+        _check_buffers(tally, stored, operands)
         return Trial(small, large, union, tally, operands, taken, stored)
 
     def _operands(self, small: Growth, large: Growth) -> tuple[int, dict[Node, int]]:
@@ -484,10 +486,14 @@ def _counts(node: Node, rank: str, post: bool) -> tuple[bool, ...]:
     )  # fmt: skip
 
 
-def _buffers(tally: Sequence[int], stored: int) -> int:
-    """The largest number of buffers that hold numbers, results, accumulators (with their sums and compensations), and values
-    kept per row or tile of rows."""
-    return 1 + stored + 3 * tally[COLUMN_SUMS] + tally[TOTALS] + (tally[KEPT] if tally[ROW_SUMS] else 0)
+def _check_buffers(tally: Sequence[int], stored: int, operands: int) -> None:
+    """Raises FusionFailure for too many operands or buffers: one of numbers, results, accumulators (with their sums and
+    compensations), and values kept per row or tile of rows."""
+    if operands > MAX_OPERANDS:
+        raise FusionFailure(f"more than {MAX_OPERANDS} operands in one kernel")
+    kept = tally[KEPT] if tally[ROW_SUMS] else 0
+    if 1 + stored + operands + 3 * tally[COLUMN_SUMS] + tally[TOTALS] + kept > MAX_BUFFERS:
+        raise FusionFailure(f"more than {MAX_BUFFERS} buffers in one kernel")
 
 
 def _describe(domain: IterationDomain) -> str:

@@ -73,16 +73,21 @@ def title_of(number: int, segment: Segment) -> str:
 
 
 def explained(
-    name: str, why: str, small: float, segments: Sequence[Segment], detail: bool, why_not: tuple[Any, Any] | None
+    name: str, why: str, small: float, wandering: bool, segments: Sequence[Segment], detail: bool, why_not: tuple[Any, Any] | None
 ) -> Explanation:
     """The cuts with the user's lines, and the plan of each segment. small: elements of an operation's result, on average, of a
-    function that runs operation by operation for that reason; else 0. Raises ArgumentError for a why_not about an operation
-    that no segment has."""
+    function that runs operation by operation for that reason; else 0. wandering: it does because each call took another road.
+    Raises ArgumentError for a why_not about an operation that no segment has."""
     lines = [f"{name} runs in segments, because {why}"]
     if small:
         lines.append(
             f"its operations are small, {small:.0f} elements on average, so calls run operation by operation now, which is "
             'faster without plans; on_break="split" keeps to segments'
+        )
+    if wandering:
+        lines.append(
+            "its latest calls each took another road through the code, so calls run operation by operation now: a plan that is "
+            'run once costs more than it saves; on_break="split" keeps to segments'
         )
     for number, segment in enumerate(segments):
         line = "the end of the function" if segment.where is None else f"{segment.where}, for {segment.reason}"

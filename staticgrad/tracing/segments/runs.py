@@ -12,7 +12,7 @@ from ...base import logs
 from ...errors import StaticgradError, TraceError
 from ...operators import interception, state
 from .deferral import Deferral
-from .roads import Roads
+from .roads import Roads, Segment
 
 if TYPE_CHECKING:
     from ...compiler.execute.explanation import Explanation
@@ -27,8 +27,11 @@ SMALL = 1 << 15
 """Elements of an operation's result, on average, below which it takes longer to note operations than plans save."""
 STEADY = 16
 """Calls without a new segment after which the sizes of operations are looked at."""
+OTHERS, COSTLY = 3, 2000
+"""Calls in a row that made segments of so many operations, after which calls run operation by operation: the plan of a road that
+is taken once costs more than it saves."""
 AGAIN = 256
-"""One call in so many runs in segments where operations are small, to look at their sizes again."""
+"""One call in so many runs in segments where others don't, to look again."""
 
 
 class Again(BaseException):
@@ -113,9 +116,9 @@ class HeldOutput:
 
 
 class SegmentedRuns:
-    """Runs the calls of one function whose Python needs values. why: the error of the trace; always: calls whose operations are
-    small run in segments, too. Otherwise such calls run operation by operation, which is faster. What decides are counts, not
-    times, so a program does the same each time it is run."""
+    """Runs the calls of one function whose Python needs values. why: the error of the trace; always: all calls run in segments.
+    Otherwise those whose operations are small, or that take another road each time, run operation by operation, which is
+    faster. What decides are counts, not times, so a program does the same each time it is run."""
 
     def __init__(self, name: str, numerics: str, passes: Sequence[Any], why: Exception, always: bool = False):
         self.name, self.why = name, why
@@ -126,11 +129,13 @@ class SegmentedRuns:
         """Elements of a result, on average, where they are so few that calls run operation by operation; else 0."""
         self.calls = self.steady = self.operations = self.elements = 0
         """Calls; of the latest without a new segment: their number, their operations, and the elements of the results."""
+        self.others = self.compiled = 0
+        """Of the latest calls that each made a segment: their number, and the operations of these segments."""
 
     def run(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """One call. Its effects are those of eager mode, in order, also if it raises."""
         self.calls += 1
-        if self.small and self.calls % AGAIN:
+        if (self.small or self.wandering) and self.calls % AGAIN:
             return fn(*args, **kwargs)
         segments = len(self.roads.segments)
         deferral = Deferral(self.roads, self._full)
@@ -146,12 +151,21 @@ class SegmentedRuns:
         finally:
             state.deferral = outer
             interception.end(deferral)
-            self._weigh(deferral, len(self.roads.segments) == segments)
+            self._weigh(deferral, self.roads.segments[segments:])
 
-    def _weigh(self, deferral: Deferral, known: bool) -> None:
-        """Note the sizes of a call's operations. known: all of its segments are those of calls before."""
+    @property
+    def wandering(self) -> bool:
+        """Whether each of the latest calls took a road of its own, of many operations."""
+        return not self.always and self.others >= OTHERS and self.compiled >= COSTLY
+
+    def _weigh(self, deferral: Deferral, made: Sequence[Segment]) -> None:
+        """Note the sizes of a call's operations. made: its segments that no call before had."""
         if self.always:
             return
+        known = not made
+        self.others, self.compiled = (0, 0) if known else (self.others + 1, self.compiled + sum(s.operations for s in made))
+        if self.wandering:
+            self._warn(f"took another road in each of its latest {self.others} calls, so it runs operation by operation now")
         if not known or self.small:
             self.steady = self.operations = self.elements = 0
         self.operations += deferral.operations
@@ -163,13 +177,12 @@ class SegmentedRuns:
             self.steady = self.operations = self.elements = 0
 
     def _full(self) -> None:
+        self._warn(f"takes other branches in every call: beyond {MOST} segments it runs operation by operation")
+
+    def _warn(self, what: str) -> None:
         if not self.warned:
             self.warned = True
-            logs.warn(
-                f"{self.name} takes other branches in every call: beyond {MOST} segments it runs operation by operation "
-                f"({self.why})",
-                4,
-            )
+            logs.warn(f"{self.name} {what} ({self.why})", 4)
 
     @property
     def plan(self) -> Any:
@@ -189,7 +202,7 @@ class SegmentedRuns:
     def explain(self, detail: bool = False, why_not: tuple[Any, Any] | None = None) -> Explanation:
         """The cuts with the user's lines, and the plan of each segment."""
         why = str(self.why).partition("\n")[0]
-        return _inspection().explained(self.name, why, self.small, self.roads.segments, detail, why_not)  # type: ignore[no-any-return]
+        return _inspection().explained(self.name, why, self.small, self.wandering, self.roads.segments, detail, why_not)  # type: ignore[no-any-return]
 
     def graph(self) -> tuple[Graph, dict[Node, str]]:
         """The graphs of all segments, joined by the cuts between them, and the kernel of each node."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -290,6 +292,17 @@ def test_a_kernel_has_no_more_buffers_than_it_can(dtype):
     x = b.feed(6, 5, dtype=dtype)
     plan = b.check(*[F.sum(F.exp(x * (0.1 * i)), 0) for i in range(20)], rtol=1e-4)
     assert plan.kernels > 1
+
+
+@pytest.mark.parametrize("n", [14, 34])
+def test_values_computed_again_count_among_the_buffers_of_a_kernel(n):
+    """Each difference is cheap to compute again in the kernel that adds the quotients, but reads two operands for one."""
+    b = Bench()
+    quotients = []
+    for _ in range(n):
+        d = b.feed(6) - b.feed(1)
+        quotients.append(d / F.sum(d * d))
+    b.check(functools.reduce(operator.add, quotients), *quotients, rtol=1e-4)
 
 
 def test_the_sum_of_two_losses_keeps_their_gradients_in_their_kernels():

@@ -29,6 +29,30 @@ def test_known_roads_are_taken_again():
     assert [segment.runs for segment in fn.segmented.roads.segments] == [6, 4, 2]
 
 
+def wandering(values, w):
+    total = 0.0
+    for i, value in enumerate(values):
+        total = total + w * float(w.sum() * value) if i == 0 else total + w * value
+    return total
+
+
+def test_a_function_that_takes_another_road_in_each_call_runs_operation_by_operation(monkeypatch):
+    monkeypatch.setattr(runs, "COSTLY", 60)
+    w = sg.tensor([1.0, 2.0])
+    fn, kept = sg.compile(wandering), sg.compile(wandering, on_break="split")
+    with pytest.warns(RuntimeWarning, match="wandering took another road in each of its latest 3 calls, so it runs operation by op"):
+        found = [fn([0.5] * n, w) for n in range(10, 16)]
+    for n, y in zip(range(10, 16), found, strict=True):
+        assert y.tolist() == wandering([0.5] * n, w).tolist() == kept([0.5] * n, w).tolist()
+    roads = [segment.operations for segment in fn.segmented.roads.segments]
+    assert len(roads) < len(kept.segmented.roads.segments)
+    assert "its latest calls each took another road through the code" in str(fn.explain())
+    monkeypatch.setattr(runs, "AGAIN", 1)
+    fn([0.5] * 10, w)
+    assert "another road" not in str(fn.explain())
+    assert [segment.operations for segment in fn.segmented.roads.segments] == roads
+
+
 def test_report():
     fn = sg.compile(halved, on_break="split")
     fn(sg.ones(2))
