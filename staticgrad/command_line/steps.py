@@ -176,6 +176,12 @@ def _fits(statement: ast.stmt) -> bool:
     return isinstance(statement, PLAIN) and not any(isinstance(x, LEAVING) for x in ast.walk(statement))
 
 
+def _repeats(statement: ast.stmt) -> bool:
+    """Whether a loop in the statement calls `backward()`: the steps are in there, as in a main program under an `if`."""
+    loops = [part for part in _own(statement) if isinstance(part, (ast.For, ast.While))]
+    return any("backward" in _calls(loop) for loop in loops)
+
+
 def _locals(function: Any) -> set[str]:
     """The local names of a function."""
     a = function.args
@@ -200,7 +206,7 @@ class _Text:
 
     def _statements(self, statements: list[Any], function: Any, known: set[str]) -> None:
         """function: the innermost around; known: names that change from step to step: local ones, and those that loops bind."""
-        at = next((i for i, s in enumerate(statements) if _fits(s) and "backward" in _calls(s)), None)
+        at = next((i for i, s in enumerate(statements) if _fits(s) and "backward" in _calls(s) and not _repeats(s)), None)
         if at is not None:
             self._extract(statements, at, function, known)
             return

@@ -288,6 +288,30 @@ WITH = """
 """
 
 
+MAIN = """
+    import torch
+
+    if __name__ == "__main__":
+        torch.manual_seed(0)
+        w = torch.ones(3, requires_grad=True)
+        for epoch in range(2):
+            for x in torch.ones(2, 3):
+                loss = (x * w).square().sum()
+                loss.backward()
+                with torch.no_grad():
+                    w -= 0.1 * w.grad
+                w.grad = None
+                print(f"{loss.item():.4f}")
+"""
+
+
+def test_steps_of_a_main_program_under_an_if(tmp_path):
+    (tmp_path / "program.py").write_text(textwrap.dedent(MAIN))
+    eager, compiled = (command("torch", *options, "program.py", cwd=tmp_path) for options in ((), ("--compile",)))
+    assert "compiled program.py:9-13" in compiled.stderr
+    assert compiled.stdout == eager.stdout == "3.0000\n1.9200\n1.2288\n0.7864\n"
+
+
 def test_names_that_a_step_binds_inside_are_its_own(tmp_path):
     (tmp_path / "program.py").write_text(textwrap.dedent(WITH))
     eager, compiled = (command("torch", *options, "program.py", cwd=tmp_path) for options in ((), ("--compile",)))

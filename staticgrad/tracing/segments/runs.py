@@ -28,8 +28,8 @@ SMALL = 1 << 15
 STEADY = 16
 """Calls without a new segment after which the sizes of operations are looked at."""
 OTHERS, COSTLY = 3, 2000
-"""Calls in a row that made segments of so many operations, after which calls run operation by operation: the plan of a road that
-is taken once costs more than it saves."""
+"""Calls in a row that made segments of so many operations, after which calls run operation by operation: the plan of a road
+that is taken once costs more than it saves."""
 AGAIN = 256
 """One call in so many runs in segments where others don't, to look again."""
 
