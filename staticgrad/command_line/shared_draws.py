@@ -162,9 +162,9 @@ class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
                 return kwargs["out"].copy_(made)
             return made.requires_grad_() if kwargs.get("requires_grad") else made
         elif name in ("_standard_gamma", "_sample_dirichlet"):  # their gradients need the result, not the draws
-            kind, more = ("Gamma", (1.0,)) if name == "_standard_gamma" else ("Dirichlet", ())
-            made = func(*args, **kwargs)
-            made.data.copy_(_theirs(getattr(sg.distributions, kind)(self._ours(args[0]), *more).sample()))
+            made, own = func(*args, **kwargs), self._ours(args[0])
+            drawn = sg.distributions.Gamma(own, 1.0) if name == "_standard_gamma" else sg.distributions.Dirichlet(own)
+            made.data.copy_(_theirs(drawn.sample()))
             return made
         elif name in DROPOUTS:
             return self._dropped(func, name, *args, **kwargs)
@@ -223,6 +223,6 @@ class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
         """Whether a loader draws: the seed of its workers, for which this library's takes a draw where there are any."""
         frame = sys._getframe(2)
         found = next((f for f in (frame, frame.f_back) if f is not None and f.f_code.co_filename == LOADER), None)
-        if found is not None and getattr(found.f_locals.get("loader"), "num_workers", 0):
+        if found is not None and getattr(found.f_locals.get("loader"), "num_workers", None):
             numbers_of(None)
         return found is not None
