@@ -163,8 +163,8 @@ class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
             return made.requires_grad_() if kwargs.get("requires_grad") else made
         elif name in ("_standard_gamma", "_sample_dirichlet"):  # their gradients need the result, not the draws
             made, own = func(*args, **kwargs), self._ours(args[0])
-            drawn = sg.distributions.Gamma(own, 1.0) if name == "_standard_gamma" else sg.distributions.Dirichlet(own)
-            made.data.copy_(_theirs(drawn.sample()))
+            kind = sg.distributions.Gamma(own, 1.0) if name == "_standard_gamma" else sg.distributions.Dirichlet(own)
+            made.data.copy_(_theirs(kind.sample()))
             return made
         elif name in DROPOUTS:
             return self._dropped(func, name, *args, **kwargs)

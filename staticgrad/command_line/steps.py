@@ -21,6 +21,10 @@ VALUES = frozenset({"item", "numpy", "tolist", "print", "float", "int"})
 """Calls after `backward()` that need values: lines with them stay outside."""
 OUTSIDE = frozenset({"iter", "next", "open", "perf_counter", "print", "time"})
 """Calls before `backward()` that are no part of a step."""
+REPORTS = frozenset({"add_scalar", "add_scalars", "debug", "info", "log", "print", "write"})
+PURE = REPORTS | {"abs", "cpu", "detach", "exp", "float", "format", "int", "item", "len", "log10", "max", "mean", "min",
+                  "numpy", "perf_counter", "round", "size", "sqrt", "str", "sum", "time", "tolist"}  # fmt: skip
+"""Calls that say something of values, and those that change nothing: lines of them before `backward()` can wait for the end."""
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.With, ast.If, ast.Assert, ast.Pass)
 """Statements that a step may have."""
@@ -176,6 +180,24 @@ def _fits(statement: ast.stmt) -> bool:
     return isinstance(statement, PLAIN) and not any(isinstance(x, LEAVING) for x in ast.walk(statement))
 
 
+def _says(line: ast.stmt) -> bool:
+    """Whether a line, under a condition or not, only says something of values."""
+    body = line.body if isinstance(line, ast.If) and not line.orelse else [line]
+    return bool(_calls(line) & REPORTS) and _calls(line) <= PURE and all(isinstance(part, ast.Expr) for part in body)
+
+
+def _waits(line: ast.stmt, lines: list[Any]) -> bool:
+    """Whether a line of a step says the same after the step: it reads what lines before it compute, and otherwise nothing that
+    the step reads or computes."""
+    if not _says(line):
+        return False
+    at, read = lines.index(line), {*_names(line, ast.Load)}
+    before = {name for other in lines[:at] for name in _names(other, ast.Store)}
+    after = {name for other in lines[at + 1 :] for name in _names(other, ast.Store)}
+    others = {name for other in lines if not _says(other) for name in _names(other, ast.Load)}
+    return read.isdisjoint(after) and (read - before).isdisjoint(others)
+
+
 def _repeats(statement: ast.stmt) -> bool:
     """Whether a loop in the statement calls `backward()`: the steps are in there, as in a main program under an `if`."""
     loops = [part for part in _own(statement) if isinstance(part, (ast.For, ast.While))]
@@ -207,8 +229,7 @@ class _Text:
     def _statements(self, statements: list[Any], function: Any, known: set[str]) -> None:
         """function: the innermost around; known: names that change from step to step: local ones, and those that loops bind."""
         at = next((i for i, s in enumerate(statements) if _fits(s) and "backward" in _calls(s) and not _repeats(s)), None)
-        if at is not None:
-            self._extract(statements, at, function, known)
+        if at is not None and self._extract(statements, at, function, known):
             return
         for statement in statements:
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -220,10 +241,10 @@ class _Text:
                 if isinstance(found, list) and found:
                     self._statements(found, function, known if isinstance(statement, ast.ClassDef) else inside)
 
-    def _extract(self, statements: list[Any], at: int, function: Any, known: set[str]) -> None:
-        """Replace the step around `statements[at]` by a call."""
+    def _extract(self, statements: list[Any], at: int, function: Any, known: set[str]) -> bool:
+        """Replace the step around `statements[at]` by a call. False where there is none."""
         begin, end = at, at + 1
-        while begin and _fits(statements[begin - 1]) and not _calls(statements[begin - 1]) & OUTSIDE:
+        while begin and _fits(line := statements[begin - 1]) and (not _calls(line) & OUTSIDE or _says(line)):
             begin -= 1
         while end < len(statements) and _fits(statements[end]) and not _calls(statements[end]) & VALUES:
             end += 1
@@ -233,15 +254,18 @@ class _Text:
             elif begin + odd > at:
                 end = begin + odd
             else:
-                return
-        lines = statements[begin:end]
+                return False
+        late = [line for line in statements[begin:at] if _waits(line, statements[begin:end])]
+        begin += max((i for i, x in enumerate(statements[begin:at], 1) if _calls(x) & OUTSIDE and x not in late), default=0)
+        late = [line for line in late if line in statements[begin:at]]
+        lines = [line for line in statements[begin:end] if line not in late]
         _name_loss(statements[at])
         bound: set[str] = set()
         inputs: dict[str, None] = {}
         for line in lines:
             inputs |= dict.fromkeys(name for name in _needed(line, bound) if name in known)
         if any(name.startswith("__") and not name.endswith("__") for line in lines for name in _words(line)):
-            return  # names that Python changes inside of classes
+            return False  # names that Python changes inside of classes
         results = sorted(bound) if function is None else self._read_elsewhere(function, lines, bound)
         lost = next((name for part in _own(statements[at]) if (name := _differentiated(part))), None)
         if (lost in bound and lost not in results) or (lost is not None and lost not in bound):
@@ -262,7 +286,8 @@ class _Text:
         self.functions.append((made, step))
         stores: list[ast.expr] = [ast.Name(x, ast.Store()) for x in results]
         replacement = ast.Assign([ast.Tuple(stores, ast.Store())], call) if results else ast.Expr(call)
-        statements[begin:end] = [ast.copy_location(replacement, lines[0])]
+        statements[begin:end] = [ast.copy_location(replacement, lines[0]), *late]
+        return True
 
     def _read_elsewhere(self, function: Any, lines: list[Any], bound: set[str]) -> list[str]:
         """The names that lines bind and the rest of a function, or the same lines of the next step, read."""

@@ -312,6 +312,37 @@ def test_steps_of_a_main_program_under_an_if(tmp_path):
     assert compiled.stdout == eager.stdout == "3.0000\n1.9200\n1.2288\n0.7864\n"
 
 
+LOGS = """
+    import time
+    import torch
+
+    def train(steps, w):
+        begin = time.time()
+        for step in range(steps):
+            if step >= 0:
+                loss = (torch.ones(3) * w).square().sum()
+                half = loss / 2
+                if step % 2 == 0:
+                    print("loss", f"{loss.item():.4f}", "half", round(half.item(), 4), step, time.time() >= begin)
+                {between}
+                loss.backward()
+                with torch.no_grad():
+                    w -= 0.1 * w.grad
+                w.grad = None
+
+    train(4, torch.ones(3, requires_grad=True))
+"""
+
+
+@pytest.mark.parametrize(("between", "lines"), [("pass", "9-17"), ("print(w.sum().item())", "14-17")])
+def test_lines_that_say_something_before_a_backward_pass_wait_where_they_say_the_same_later(tmp_path, between, lines):
+    (tmp_path / "program.py").write_text(textwrap.dedent(LOGS).replace("{between}", between))
+    eager, compiled = (command("torch", *options, "program.py", cwd=tmp_path) for options in ((), ("--compile",)))
+    assert f"compiled program.py:{lines}" in compiled.stderr
+    assert compiled.stdout == eager.stdout
+    assert eager.stdout.startswith("loss 3.0000 half 1.5 0 True\n")
+
+
 def test_names_that_a_step_binds_inside_are_its_own(tmp_path):
     (tmp_path / "program.py").write_text(textwrap.dedent(WITH))
     eager, compiled = (command("torch", *options, "program.py", cwd=tmp_path) for options in ((), ("--compile",)))
