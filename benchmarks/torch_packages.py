@@ -521,10 +521,11 @@ def vector_quantize_pytorch() -> Any:
 
     model, x = start(nn.Linear(6, 8)), draw(4, 16, 6)
     quantize = VectorQuantize(dim=8, codebook_size=16, decay=0.8, commitment_weight=1.0)
-    quantize._codebook.embed.data.copy_(draw(1, 16, 8))
     residual, fsq = ResidualVQ(dim=8, num_quantizers=2, codebook_size=8), FSQ([5, 5, 5])
-    for layer in residual.layers:
-        layer._codebook.embed.data.copy_(draw(1, 8, 8))
+    for layer in (quantize, *residual.layers):
+        codes = layer._codebook
+        codes.embed.data.copy_(draw(*codes.embed.shape))
+        codes.embed_avg.data.copy_(codes.embed)
     start(fsq)
     assert LFQ(codebook_size=16, dim=8) is not None
     to = start(nn.Linear(8, 3))

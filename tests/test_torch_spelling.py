@@ -282,7 +282,7 @@ def test_dtypes_that_there_are_not_can_be_named(name: str):
     [
         ("optim", "swap_in_optimizer_params_and_state", "; call opt.load_state_dict(state)"),
         ("optim", "AdaGrad", "; the nearest name is 'Adagrad'"),
-        ("utils.data", "IterDataPipe", "; write a Dataset or IterableDataset, and a DataLoader"),
+        ("utils.data", "DFIterDataPipe", "; write a Dataset or IterableDataset, and a DataLoader"),
         ("func", "rearrange", "; use permute and reshape"),
         ("linalg", "sovle", "; the nearest name is 'solve'"),
         ("special", "erff", "; the nearest name is 'erf'"),

@@ -23,6 +23,8 @@ from staticgrad.namespaces.paths import PATHS
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "staticgrad" / "namespaces" / "unavailable.txt"
 TREE = Path(__file__).with_name("torch_paths.json")
+UNBUILT = {"distributed.rpc"}
+"""Packages of which PyTorch has only `is_available` where it is built without them."""
 PRIVATE = ("nn.", "optim.", "utils.", "distributions.", "autograd.")
 """Packages whose private names other packages import. Elsewhere they ask for those that there are, and have another way."""
 
@@ -30,12 +32,12 @@ PRIVATE = ("nn.", "optim.", "utils.", "distributions.", "autograd.")
 def names() -> dict[str, list[str]]:
     """PyTorch's names by path."""
     found: dict[str, list[str]] = {}
-    for path in ["", *sorted(PATHS)]:
+    for path in ["", *sorted({*PATHS} - UNBUILT)]:
         try:
             module = importlib.import_module(f"torch.{path}".rstrip("."))
         except ImportError:
             continue
-        found[path] = [name for name, value in vars(module).items() if _counts(module, path, name, value)]
+        found[path] = [name for name, value in {**vars(module)}.items() if _counts(module, path, name, value)]
     return found
 
 
@@ -53,6 +55,8 @@ def _lacking(tree: dict[str, Any], package: str) -> Iterator[str]:
     """The paths that the table lacks, without those below them."""
     for name, below in tree.items():
         path = f"{package}.{name}".lstrip(".")
+        if path in UNBUILT:
+            continue
         if path in PATHS or any(other.startswith(f"{path}.") for other in PATHS):
             yield from _lacking(below, path)
         elif not name.startswith("__"):

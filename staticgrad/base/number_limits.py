@@ -9,8 +9,16 @@ import numpy as np
 from ..errors import ArgumentTypeError
 from .types import AbsentDType, as_dtype, get_default_dtype
 
-BITS = {"float16": (10, -14, 15, 3), "bfloat16": (7, -126, 127, 2), "complex32": (10, -14, 15, 3)}
-"""Of floating dtypes that tensors don't have here: bits of the mantissa, the least and the largest exponent, decimal digits."""
+LIMITS = {
+    "float16": (16, 2.0**-10, 2.0**-14, 65504.0, 1e-3),
+    "bfloat16": (16, 2.0**-7, 2.0**-126, (2 - 2.0**-7) * 2.0**127, 1e-2),
+    "float8_e4m3fn": (8, 2.0**-3, 2.0**-6, 448.0, 1.0),
+    "float8_e4m3fnuz": (8, 2.0**-3, 2.0**-7, 240.0, 1.0),
+    "float8_e5m2": (8, 2.0**-2, 2.0**-14, 57344.0, 1.0),
+    "float8_e5m2fnuz": (8, 2.0**-3, 2.0**-15, 57344.0, 1.0),
+    "float8_e8m0fnu": (8, 1.0, 2.0**-127, 2.0**127, 1.0),
+}
+"""bits, eps, tiny, max and resolution of floating dtypes that tensors don't have here."""
 
 
 class finfo:
@@ -25,18 +33,22 @@ class finfo:
     """
 
     def __init__(self, type: Any = None):
+        limits: tuple[int, float, float, float, float] | None
         if isinstance(type, AbsentDType):
-            digits, least, largest, decimal = BITS[type.name]
-            self.dtype, self.bits, self.eps = type.name.replace("complex32", "float16"), 16, 2.0**-digits
-            self.max, self.tiny, self.resolution = (2.0 - self.eps) * 2.0**largest, 2.0**least, 10.0**-decimal
+            self.dtype = "float16" if type.is_complex else type.name
+            limits = LIMITS.get(self.dtype)
         else:
             kind = get_default_dtype() if type is None else as_dtype(type)
-            if kind.kind not in "fc":
-                raise ArgumentTypeError("finfo() requires a floating point input type", f"use iinfo for {kind}")
-            limits = np.finfo(kind)
-            self.dtype, self.bits, self.eps = str(limits.dtype), limits.bits, float(limits.eps)
-            self.max, self.tiny, self.resolution = float(limits.max), float(limits.tiny), float(str(limits.resolution))
-        self.min, self.smallest_normal = -self.max, self.tiny
+            self.dtype, limits = str(kind), None
+            if kind.kind in "fc":
+                own = np.finfo(kind)
+                self.dtype = str(own.dtype)
+                limits = own.bits, float(own.eps), float(own.tiny), float(own.max), float(str(own.resolution))
+        if limits is None:
+            raise ArgumentTypeError("finfo() requires a floating point input type", f"use iinfo for {self.dtype}")
+        self.bits, self.eps, self.tiny, self.max, self.resolution = limits
+        self.min = self.tiny if self.dtype == "float8_e8m0fnu" else -self.max  # which has no sign
+        self.smallest_normal = self.tiny
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, finfo) and vars(self) == vars(other)

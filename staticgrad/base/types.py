@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Iterable, Sequence
 from operator import index
 from typing import Any, TypeAlias
@@ -92,15 +93,25 @@ class AbsentDType:
     """A dtype of PyTorch's that tensors don't have here. Programs name it in tables and branches; using it is refused."""
 
     def __init__(self, name: str):
+        kind, bits = re.match(r"(\D+)(\d+)", name).groups()  # type: ignore[union-attr]
         self.name = name
-        self.is_complex = name.startswith("complex")
-        self.is_floating_point, self.itemsize = not self.is_complex, 4 if self.is_complex else 2
+        self.itemsize = max(1, int(bits) // 8)
+        self.is_floating_point = kind in ("float", "bfloat")
+        self.is_complex = kind == "complex"
+        self.is_signed = kind not in ("uint", "quint", "bits")
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
 
-ABSENT_DTYPES = {name: AbsentDType(name) for name in ("float16", "bfloat16", "complex32")}
+ABSENT = (
+    "float16", "bfloat16", "complex32", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2", "qint8", "qint32", "quint8", "quint2x4", "quint4x2",
+    "int1", "int2", "int3", "int4", "int5", "int6", "int7", "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7",
+    "bits8", "bits16", "bits1x8", "bits2x4", "bits4x2",
+)  # fmt: skip
+"""Names of PyTorch's other dtypes."""
+ABSENT_DTYPES = {name: AbsentDType(name) for name in ABSENT}
 ABSENT_DTYPES |= {"half": ABSENT_DTYPES["float16"], "chalf": ABSENT_DTYPES["complex32"]}
 
 
@@ -113,7 +124,10 @@ def as_dtype(dtype: Any) -> np.dtype:
         name = dtype.removeprefix(PYTORCH)
         dtype = TENSOR_NAMES.get(name) or SHORT_NAMES.get(name) or name
     elif dtype.__class__ is AbsentDType:
-        raise DTypeError(f"dtype {dtype.name} is not supported", "use float32: tensors here are of 32 or 64 bits")
+        use = (
+            "float32: tensors here are of 32 or 64 bits" if dtype.is_floating_point or dtype.is_complex else "an integer dtype"
+        )
+        raise DTypeError(f"dtype {dtype.name} is not supported", f"use {use}")
     try:
         result: np.dtype = np.dtype(dtype)
     except TypeError:

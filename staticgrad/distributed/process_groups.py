@@ -76,8 +76,8 @@ class GroupMember:
 
 
 def is_available() -> bool:
-    """True."""
-    return True
+    """Whether there can be several processes: mpi4py is installed."""
+    return is_mpi_available()
 
 
 def is_mpi_available() -> bool:

@@ -62,11 +62,14 @@ class Distribution:
         return self._widened(tuple(old if n == -1 else n for n, old in _aligned(shape, self._batch_shape)))
 
     def _widened(self, batch_shape: tuple[int, ...]) -> Any:
-        """Tensors begin with the axes of the batch, and so do distributions that this one is made of."""
+        """Tensors begin with the axes of the batch, except unbroadcasted ones, and so do distributions that this one is made
+        of."""
         made = object.__new__(type(self))
         n = len(self._batch_shape)
         for name, value in vars(self).items():
-            if isinstance(value, Operators):
+            if name.startswith("_unbroadcasted"):
+                pass
+            elif isinstance(value, Operators):
                 value = F.broadcast_to(value, (*batch_shape, *value.shape[n:]))
             elif isinstance(value, Distribution):
                 value = value._widened((*batch_shape, *value._batch_shape[n:]))

@@ -12,6 +12,7 @@ from ..operators import F
 from . import constraints
 from .distribution import LOG_2PI, Distribution, normal, tensors, uniform
 from .quantiles import von_mises_quantile
+from .utils import lazy_property
 
 
 def _transposed(x: Any) -> Any:
@@ -55,20 +56,30 @@ class MultivariateNormal(Distribution):
             raise ArgumentError("loc must be at least one-dimensional.")
         if len(given[0].shape) < 2:
             raise ArgumentError("a matrix must be at least two-dimensional, with optional leading batch dimensions")
-        if scale_tril is None:
-            covariance_matrix = F.inverse(precision_matrix) if covariance_matrix is None else covariance_matrix
-            scale_tril = F.cholesky(covariance_matrix)
-        batch = np.broadcast_shapes(tuple(loc.shape[:-1]), tuple(scale_tril.shape[:-2]))
+        batch = np.broadcast_shapes(tuple(loc.shape[:-1]), tuple(given[0].shape[:-2]))
         k = loc.shape[-1]
         self.loc = F.broadcast_to(loc, (*batch, k))
-        self.scale_tril = F.broadcast_to(scale_tril, (*batch, k, k))
+        if scale_tril is not None:
+            self._unbroadcasted_scale_tril = scale_tril
+            self.scale_tril = F.broadcast_to(scale_tril, (*batch, k, k))
+        elif covariance_matrix is not None:
+            self._unbroadcasted_scale_tril = F.cholesky(covariance_matrix)
+            self.covariance_matrix = F.broadcast_to(covariance_matrix, (*batch, k, k))
+        else:
+            self._unbroadcasted_scale_tril = F.cholesky(F.inverse(precision_matrix))
+            self.precision_matrix = F.broadcast_to(precision_matrix, (*batch, k, k))
         super().__init__(batch, (k,), validate_args)
 
-    @property
+    @lazy_property
+    def scale_tril(self) -> Any:
+        k = self.event_shape[0]
+        return F.broadcast_to(self._unbroadcasted_scale_tril, (*self.batch_shape, k, k))
+
+    @lazy_property
     def covariance_matrix(self) -> Any:
         return F.matmul(self.scale_tril, _transposed(self.scale_tril))
 
-    @property
+    @lazy_property
     def precision_matrix(self) -> Any:
         return F.cholesky_inverse(self.scale_tril)
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..base.types import get_default_dtype
 from ..eager import enable_grad
 from ..errors import ArgumentError
-from ..operators import F, as_array, is_tensor
+from ..operators import F, as_array, frontends, is_tensor
 
 euler_constant = 0.57721566490153286060
 
@@ -67,7 +67,8 @@ class lazy_property:
             return self
         with enable_grad():
             value = self.wrapped(instance)
-        setattr(instance, self.wrapped.__name__, value)
+        if not frontends.tracing:  # a traced value lives as long as the trace
+            setattr(instance, self.wrapped.__name__, value)
         return value
 
 

@@ -77,7 +77,7 @@ OPTIM_REPLACED = {"swap_in_optimizer_params_and_state": "call opt.load_state_dic
 """The same for `torch.optim`."""
 
 PIPES = "a Dataset or IterableDataset, and a DataLoader"
-DATA_REPLACED = dict.fromkeys(("IterDataPipe", "MapDataPipe", "DFIterDataPipe", "DataChunk"), f"write {PIPES}")
+DATA_REPLACED = dict.fromkeys(("DFIterDataPipe", "DataChunk"), f"write {PIPES}")
 """The same for `torch.utils.data`."""
 
 AUTOGRAD_REPLACED = {

@@ -222,4 +222,24 @@ def is_autocast_available(device_type: str) -> bool:
     return False
 
 
-__all__ = ["GradScaler", "autocast", "is_autocast_available"]
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+    """The function itself, or a decorator that returns it: there is one precision.
+
+    Examples:
+        >>> sg.amp.custom_fwd(sg.sin, device_type="cpu") is sg.sin
+        True
+    """
+    return (lambda function: function) if fwd is None else fwd
+
+
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """The same, of the backward method of a Function.
+
+    Examples:
+        >>> sg.amp.custom_bwd(sg.sin, device_type="cpu") is sg.sin
+        True
+    """
+    return custom_fwd(bwd, device_type=device_type)
+
+
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 from ..base.devices import check_device
 from . import amp as any_amp
 from .modules import refusing
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class _GpuTensor:
@@ -87,14 +85,8 @@ class GradScaler(any_amp.GradScaler):
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 
-def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
-    """The function itself: there is one precision."""
-    return (lambda function: function) if fwd is None else fwd
-
-
-def custom_bwd(bwd: Function) -> Function:
-    """The function itself: there is one precision."""
-    return bwd
+custom_fwd = functools.partial(any_amp.custom_fwd, device_type="cuda")
+custom_bwd = functools.partial(any_amp.custom_bwd, device_type="cuda")
 
 
 def is_available() -> bool:
@@ -249,7 +241,7 @@ def max_memory_allocated(device: Any = None) -> int:
 
 
 amp = ModuleType("staticgrad.cuda.amp", "Mixed precision as PyTorch spells it for GPUs.")
-vars(amp).update({made.__name__: made for made in (autocast, GradScaler, custom_fwd, custom_bwd)})
+vars(amp).update(autocast=autocast, GradScaler=GradScaler, custom_fwd=custom_fwd, custom_bwd=custom_bwd)
 
 __all__ = [
     "BoolTensor", "ByteTensor", "DoubleTensor", "Event", "FloatTensor", "IntTensor", "LongTensor", "Stream", "amp",

@@ -11,11 +11,12 @@ import importlib
 import importlib.metadata
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ..base.libraries import MissingExtra
 from . import dtype_words
 from .absent import absent
 from .modules import Finder, resolve
@@ -72,7 +73,8 @@ class Front(Finder):
             vars(module)["__version__"] = self.version
         elif path in PATHS:  # packages go through `vars(torch.distributions)`
             for name in module.__all__:
-                getattr(module, name, None)
+                with suppress(MissingExtra):  # it is raised where the name is used
+                    getattr(module, name, None)
 
     @contextmanager
     def open(self) -> Iterator[ModuleType]:
@@ -118,6 +120,11 @@ class TorchFront(Front):
         """Whether the path is that of a package that this library lacks, or below it."""
         parts = path.split(".")
         return not {".".join(parts[:n]) for n in range(1, len(parts) + 1)}.isdisjoint(unavailable()["*"])
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        if module.__name__ == self.root:
+            vars(module)[self.root] = module  # PyTorch's has itself as a member, too
 
     def begin(self) -> None:
         dtype_words.enter()

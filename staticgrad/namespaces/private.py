@@ -13,11 +13,14 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from ..base.devices import device
+from ..base.types import as_dtype
 from ..eager import Tensor
 from ..eager import set_grad_enabled as _set_grad
 from ..eager.storage import TypedStorage, UntypedStorage  # noqa: F401 - `torch.storage`
 from ..eager.tape import RemovableHandle
 from ..operators import F, disabled_torch_function, untaken
+from ..operators.conversions import parse_to
 
 Decorated = TypeVar("Decorated")
 
@@ -186,6 +189,11 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     return -1
 
 
+def _parse_to(*args: Any, **named: Any) -> tuple[Any, Any, bool, Any]:
+    place, dtype, non_blocking, _, memory_format = parse_to(*args, **named)
+    return None if place is None else device(place), None if dtype is None else as_dtype(dtype), non_blocking, memory_format
+
+
 def _accumulate(iterable: Iterable[Any], fn: Callable[[Any, Any], Any] = lambda x, y: x + y) -> Iterator[Any]:
     import itertools
 
@@ -271,5 +279,7 @@ def _parallel_info() -> str:
 _TensorMeta = type(Tensor)
 CONFIG = {"show": _show, "parallel_info": _parallel_info}
 """`torch.__config__`."""
+NN, RPC = {"_parse_to": _parse_to}, {"is_available": _no}
+"""`torch._C._nn`, and `torch.distributed.rpc` as it is where PyTorch is built without it."""
 
 __all__ = ["RemovableHandle", "boolean_dispatch", "consume_prefix_in_state_dict_if_present", "required", "to_dlpack"]

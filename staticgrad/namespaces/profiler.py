@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 from ..errors import ArgumentError
 
 __all__ = [
-    "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "tensorboard_trace_handler",
+    "ProfilerAction", "ProfilerActivity", "kineto_available", "profile", "record_function", "schedule",
+    "supported_activities", "tensorboard_trace_handler",
 ]  # fmt: skip
 
 
@@ -29,6 +30,26 @@ class ProfilerActivity(enum.Enum):
     CPU = 0
     CUDA = 2
     XPU = 1
+
+
+def kineto_available() -> bool:
+    """False: PyTorch's library that times single operations is not here.
+
+    Examples:
+        >>> sg.profiler.kineto_available()
+        False
+    """
+    return False
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    """The CPU alone.
+
+    Examples:
+        >>> sg.profiler.supported_activities() == {sg.profiler.ProfilerActivity.CPU}
+        True
+    """
+    return {ProfilerActivity.CPU}
 
 
 class ProfilerAction(enum.Enum):

@@ -6,7 +6,7 @@ registers; None is a leaf, as in PyTorch.
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -20,12 +20,28 @@ Context = Any
 class NodeDef(NamedTuple):
     """How a registered class is taken apart, and put together."""
 
-    type: type
+    type: Any
     flatten_fn: Callable[[Any], tuple[list[Any], Context]]
     unflatten_fn: Callable[[Iterable[Any], Context], Any]
 
 
-SUPPORTED_NODES: dict[type, NodeDef] = {}
+SUPPORTED_NODES: dict[Any, NodeDef] = {
+    kind: NodeDef(kind, flatten, unflatten)
+    for kind, flatten, unflatten in (
+        (list, lambda x: (x, None), lambda items, _: [*items]),
+        (tuple, lambda x: ([*x], None), lambda items, _: (*items,)),
+        (namedtuple, lambda x: ([*x], type(x)), lambda items, kind: kind(*items)),
+        (dict, lambda x: ([*x.values()], [*x]), lambda items, keys: dict(zip(keys, items, strict=True))),
+        (OrderedDict, lambda x: ([*x.values()], [*x]), lambda items, keys: OrderedDict(zip(keys, items, strict=True))),
+        (
+            defaultdict,
+            lambda x: ([*x.values()], [x.default_factory, [*x]]),
+            lambda items, context: defaultdict(context[0], zip(context[1], items, strict=True)),
+        ),
+        (deque, lambda x: ([*x], x.maxlen), deque),
+    )
+}
+"""Classes of containers, `namedtuple` for all of that kind, and those that programs register."""
 
 
 def register_pytree_node(cls: type, flatten_fn: Any, unflatten_fn: Any, **named: Any) -> None:
@@ -42,41 +58,37 @@ def _register_pytree_node(cls: type, flatten_fn: Any, unflatten_fn: Any, **named
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn)
 
 
-def _is_namedtuple(kind: type) -> bool:
-    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+def _get_node_type(tree: Any) -> Any:
+    """The key of an object in the table of containers, if it is one."""
+    kind = type(tree)
+    return namedtuple if kind not in SUPPORTED_NODES and isinstance(tree, tuple) and hasattr(kind, "_fields") else kind
 
 
 def _items(kind: Any, context: Any, items: list[Any]) -> Any:
     """The object of a class with these items."""
-    if kind in SUPPORTED_NODES:
-        return SUPPORTED_NODES[kind].unflatten_fn(items, context)
-    if _is_namedtuple(kind):
-        return kind(*items)
-    if issubclass(kind, dict):
-        pairs = zip(context[-1], items, strict=True)
-        return defaultdict(context[0], pairs) if kind is defaultdict else kind(pairs)
-    return deque(items, context) if kind is deque else kind(items)
+    return SUPPORTED_NODES[kind].unflatten_fn(items, context)
 
 
 def _rule(tree: Any) -> Container | None:
-    kind = type(tree)
-    if kind in SUPPORTED_NODES:
-        items, context = SUPPORTED_NODES[kind].flatten_fn(tree)
-        return Container(_items, kind, context, [*items])
-    if kind in (dict, OrderedDict):
-        return Container(_items, kind, (tuple(tree),), [*tree.values()])
-    if kind is defaultdict:
-        return Container(_items, kind, (tree.default_factory, tuple(tree)), [*tree.values()])
-    if kind is deque:
-        return Container(_items, kind, tree.maxlen, [*tree])
-    return Container(_items, kind, None, [*tree]) if kind in (list, tuple) or _is_namedtuple(kind) else None
+    kind = _get_node_type(tree)
+    if kind not in SUPPORTED_NODES:
+        return None
+    items, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    return Container(_items, kind, context, [*items])
 
 
 class TreeSpec:
     """A tree without its leaves. Equal for trees of one form."""
 
-    def __init__(self, structure: Structure):
-        self.structure = structure
+    def __init__(self, type: Any, context: Any, children_specs: Iterable[TreeSpec]):
+        self.structure: Structure = Container(_items, type, context, tuple([spec.structure for spec in children_specs]))
+
+    @classmethod
+    def of(cls, structure: Structure) -> TreeSpec:
+        """The specification of a structure."""
+        made = object.__new__(cls)
+        made.structure = structure
+        return made
 
     @property
     def type(self) -> Any:
@@ -86,14 +98,11 @@ class TreeSpec:
     @property
     def context(self) -> Any:
         """The keys of a dict, or what the registered class gave."""
-        if self.structure is LEAF:
-            return None
-        keys = self.structure.keys
-        return [*keys[0]] if self.type in (dict, OrderedDict) else keys
+        return None if self.structure is LEAF else self.structure.keys
 
     def children(self) -> list[TreeSpec]:
         """The specifications of the items."""
-        return [] if self.structure is LEAF else [TreeSpec(item) for item in self.structure.items]
+        return [] if self.structure is LEAF else [TreeSpec.of(item) for item in self.structure.items]
 
     children_specs = property(children)
 
@@ -156,14 +165,14 @@ class TreeSpec:
 
 def LeafSpec() -> TreeSpec:
     """The specification of a leaf."""
-    return TreeSpec(LEAF)
+    return TreeSpec.of(LEAF)
 
 
 def tree_flatten(tree: Any, is_leaf: Any = None) -> tuple[list[Any], TreeSpec]:
     """The leaves in order, and the specification. is_leaf: whether an object is taken as a leaf."""
     rule = _rule if is_leaf is None else lambda x: None if is_leaf(x) else _rule(x)
     leaves, structure = flatten(tree, rule)
-    return leaves, TreeSpec(structure)
+    return leaves, TreeSpec.of(structure)
 
 
 def tree_unflatten(leaves: Any, treespec: Any) -> Any:

@@ -84,6 +84,10 @@ class Members(Watched):
 
     __slots__ = ("_module", "_role")
 
+    def __new__(cls, *given: Any, **named: Any) -> Any:
+        """Called with one mapping, as code that copies containers calls their class, it makes a plain dict."""
+        return dict(*given, **named) if len(given) == 1 else super().__new__(cls)
+
     def __init__(self, module: Module, role: str, members: Mapping[str, Any] | None = None):
         self._module, self._role = weakref.ref(module), role
         for name, value in () if members is None else members.items():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, cast
 
 from ..base import signals
-from ..base.devices import check_device, is_device
+from ..base.devices import check_device
 from ..base.types import INEXACT, DTypeLike, as_dtype
 from ..eager import Tensor, no_grad
 from ..eager.inplace import tracer
@@ -15,6 +15,7 @@ from ..eager.tensor import Structure
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, TraceError
 from ..operators import Operators, Symbol, as_array, check_change, state
 from ..operators import Tensor as AnyTensor
+from ..operators.conversions import parse_to
 from ..tracing.module_settings import settings_of
 from .members import BUFFER, MODULE, PARAMETER, ROLES, TABLES, Hooks, Members, refuse_unexpected
 from .module_hooks import EVERY, HookHandle, OptionHandle, WithModule, backward_hook, call_with_hooks, registered
@@ -211,7 +212,9 @@ class Module:
                 Structure.changes += 1
             object.__setattr__(self, name, value)
             return
-        if wanted == PARAMETER != role and hasattr(type(self), name):
+        if (
+            wanted == PARAMETER != role and hasattr(type(self), name) and hasattr(self, name)
+        ):  # a property may have no value yet
             raise MemberNameError(f"attribute '{name}' already exists", f"it is one of class {type(self).__name__}")
         if role == PARAMETER != wanted and value is not None:
             self._check_kept(name, PARAMETER, value)
@@ -540,15 +543,7 @@ class Module:
         """`to(dtype)`, `to(device)`, `to(device, dtype)` or `to(tensor)`: cast floating parameters and buffers in place;
         integer buffers stay. memory_format=channels_last: those of four axes lie in that order. Raises DTypeError for a dtype
         that isn't floating, DeviceError for a device but the CPU."""
-        dtype, order = kwargs.get("dtype"), kwargs.get("memory_format")
-        check_device(kwargs.get("device"))
-        for value in args:
-            if isinstance(value, Tensor):
-                dtype = value.dtype
-            elif is_device(value):
-                check_device(value)
-            elif value is not None and not isinstance(value, bool):
-                dtype = value
+        _, dtype, _, _, order = parse_to(*args, **kwargs)
         if order is not None:
             axes = 5 if str(order).endswith("3d") else 4
             self._apply(lambda x: x.to(memory_format=order) if x.ndim == axes else x)  # type: ignore[arg-type, return-value]

@@ -18,6 +18,26 @@ NAMES = {dtype: f"torch.{name}" for name, dtype in TENSOR_NAMES.items()}
 NAMES |= {complex64: "torch.ComplexFloatTensor", complex128: "torch.ComplexDoubleTensor"}
 
 
+def parse_to(
+    *args: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
+) -> tuple[Any, Any, bool, bool, Any]:
+    """device, dtype, non_blocking, copy and memory_format of a call of `to`. Raises DeviceError for a device other than the
+    CPU."""
+    flags = 0
+    for given in args:
+        if isinstance(given, Operators):
+            dtype = given.dtype
+        elif isinstance(given, bool):  # non_blocking, then copy
+            non_blocking, copy = non_blocking or (given and not flags), copy or (given and flags > 0)
+            flags += 1
+        elif given is None or is_device(given) or isinstance(given, int):
+            device = given
+        else:
+            dtype = given
+    check_device(device)
+    return device, dtype, non_blocking, copy, memory_format
+
+
 def to(
     self: Any,
     *args: Any,
@@ -29,18 +49,7 @@ def to(
 ) -> Tensor:
     """This tensor in another dtype, on a device, or in the dtype of another tensor: `to(dtype)`, `to(device)`,
     `to(device, dtype)`, `to(other)`. Raises DeviceError for a device other than the CPU."""
-    flags = 0
-    for given in args:
-        if isinstance(given, Operators):
-            dtype = given.dtype
-        elif isinstance(given, bool):  # non_blocking, then copy
-            copy = copy or (given and flags > 0)
-            flags += 1
-        elif given is None or is_device(given) or (isinstance(given, int) and not isinstance(given, bool)):
-            device = given
-        else:
-            dtype = given
-    check_device(device)
+    _, dtype, _, copy, memory_format = parse_to(*args, device=device, dtype=dtype, copy=copy, memory_format=memory_format)
     result = self if dtype is None else F.astype(self, dtype)
     if memory_format not in (None, "torch.preserve_format") and not result.is_contiguous(memory_format):
         return F.clone(result, memory_format=memory_format)

@@ -27,8 +27,10 @@ def test_a_folder_of_a_librarys_name_is_no_library(tmp_path, monkeypatch):
         need("no_such_library", "onnx")
 
 
-@pytest.mark.parametrize(("name", "library"), [("onnx", "onnx"), ("sklearn", "sklearn")])
-def test_a_part_that_needs_a_missing_library_is_no_module(name: str, library: str, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "library", "use"), [("onnx", "onnx", lambda onnx: onnx.export), ("sklearn", "sklearn", lambda sklearn: sklearn)]
+)
+def test_a_part_that_needs_a_missing_library_says_so_on_use(name: str, library: str, use, monkeypatch):
     for module in [m for m in sys.modules if m.startswith(f"staticgrad.interchange.{name}")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.delitem(sys.modules, f"staticgrad.{name}", raising=False)
@@ -36,4 +38,4 @@ def test_a_part_that_needs_a_missing_library_is_no_module(name: str, library: st
     monkeypatch.delitem(vars(interchange), name, raising=False)
     monkeypatch.setattr(libraries.importlib.util, "find_spec", lambda name: None)
     with raised(MissingExtra, f"{library} is not installed"):
-        getattr(sg, name)
+        use(getattr(sg, name))

@@ -12,6 +12,8 @@ FLOATS = {
     "float64": (64, 2.220446049250313e-16, 1.7976931348623157e308, 2.2250738585072014e-308, 1e-15, "float64"),
     "float16": (16, 0.0009765625, 65504.0, 6.103515625e-05, 0.001, "float16"),
     "bfloat16": (16, 0.0078125, 3.3895313892515355e38, 1.1754943508222875e-38, 0.01, "bfloat16"),
+    "float8_e4m3fn": (8, 0.125, 448.0, 0.015625, 1.0, "float8_e4m3fn"),
+    "float8_e5m2": (8, 0.25, 57344.0, 6.103515625e-05, 1.0, "float8_e5m2"),
     "complex64": (32, 1.1920928955078125e-07, 3.4028234663852886e38, 1.1754943508222875e-38, 1e-06, "float32"),
 }
 """bits, eps, max, tiny, resolution, dtype: as PyTorch 2.13 prints them."""
@@ -57,3 +59,11 @@ def test_dtypes_that_tensors_lack():
     assert sg.complex32.is_complex
     assert not sg.complex32.is_floating_point
     assert sg.complex32.itemsize == 4
+    names = ("float8_e5m2", "uint64", "qint32", "quint4x2", "bits16", "int4", "uint1")
+    dtypes = [getattr(sg, name) for name in names]
+    assert [d.itemsize for d in dtypes] == [1, 8, 4, 1, 2, 1, 1]
+    assert [d.is_floating_point for d in dtypes] == [True, *[False] * 6]
+    assert [d.is_signed for d in dtypes] == [True, False, True, False, False, True, False]
+    assert sg.finfo(sg.float8_e8m0fnu).min == 2.0**-127
+    with pytest.raises(sg.DTypeError, match="dtype uint64 is not supported"):
+        sg.zeros(2, dtype=sg.uint64)

@@ -251,3 +251,34 @@ def test_a_transform_is_undone_by_its_inverse():
         )
     with pytest.raises(ArgumentError, match="cache_size must be 0 or 1"):
         D.ExpTransform(cache_size=2)
+
+
+@pytest.mark.parametrize("given", ["covariance_matrix", "precision_matrix", "scale_tril"])
+def test_matrices_of_a_normal_are_what_was_given_and_computed_once(given):
+    matrix = sg.tensor(np.array([[2.0, 0.0], [0.5, 1.0]]) if given == "scale_tril" else np.array([[2.0, 0.5], [0.5, 1.0]]))
+    made = D.MultivariateNormal(sg.zeros(3, 2, dtype=sg.float64), **{given: matrix})
+    np.testing.assert_array_equal(getattr(made, given).numpy(), np.broadcast_to(matrix.numpy(), (3, 2, 2)))
+    assert made.scale_tril is made.scale_tril
+    covariance = made.scale_tril.numpy() @ made.scale_tril.numpy().swapaxes(-1, -2)
+    np.testing.assert_allclose(made.covariance_matrix.numpy(), covariance, rtol=1e-12)
+    np.testing.assert_allclose(made.precision_matrix.numpy(), np.linalg.inv(covariance), rtol=1e-12)
+    wide = made.expand((4, 3))
+    assert [tuple(getattr(wide, name).shape) for name in ("scale_tril", "covariance_matrix")] == [(4, 3, 2, 2)] * 2
+    value = sg.ones(2, dtype=sg.float64)
+    np.testing.assert_array_equal(wide.log_prob(value)[0].numpy(), made.log_prob(value).numpy())
+
+
+def test_the_factor_of_a_normal_may_be_overridden():
+    class Lazy(D.MultivariateNormal):
+        def __init__(self, loc, factor):
+            self.loc, self.factor, self._unbroadcasted_scale_tril = loc, factor, factor
+            D.Distribution.__init__(self, loc.shape[:-1], loc.shape[-1:], validate_args=False)
+
+    loc, factor = sg.zeros(2), 2 * sg.eye(2)
+    made, same = Lazy(loc, factor), D.MultivariateNormal(loc, scale_tril=factor)
+    assert made.log_prob(sg.ones(2)).item() == same.log_prob(sg.ones(2)).item()
+
+    dist = D.MultivariateNormal(loc, factor)
+    step = sg.compile(lambda x: dist.log_prob(x).sum())
+    assert step(sg.ones(2)).item() == step(sg.ones(2)).item()
+    assert "scale_tril" not in vars(dist)

@@ -81,7 +81,7 @@ def test_every_path_of_the_table_can_be_imported_under_both_names(path):
     assert importlib.import_module(f"staticgrad.{path}") is not None
 
 
-@pytest.mark.parametrize("path", ["_dynamo.utils", "ao", "distributed.fsdp", "fx", "nn.quantized", "ops", "sparse"])
+@pytest.mark.parametrize("path", ["_dynamo.utils", "ao", "distributed.fsdp", "fx", "nn.quantized", "sparse"])
 def test_what_is_missing_is_imported_and_raises_on_use(path):
     with sg.as_torch():
         module = importlib.import_module(f"torch.{path}.some.module")
@@ -454,3 +454,24 @@ def test_private_names_that_packages_import():
         assert _get_activation_fn("relu") is torch.nn.functional.relu
         assert isinstance(torch.ones(1).storage(), TypedStorage)
         assert isinstance(torch.ones(1).untyped_storage(), UntypedStorage)
+
+
+def test_the_front_has_itself_as_a_member_and_parts_of_pytorch_that_are_not_built():
+    with sg.as_torch() as torch:
+        assert torch.torch is torch
+        assert not torch.distributed.rpc.is_available()
+        assert not hasattr(torch.distributed.rpc, "api")
+        assert not torch.onnx.is_in_onnx_export()
+        assert not torch.profiler.kineto_available()
+        assert torch.amp.custom_fwd(cast_inputs=torch.float32, device_type="cuda")(len) is len
+        assert torch.cuda.amp.custom_bwd(len) is len
+
+
+def test_arguments_of_to_are_read_as_pytorch_does():
+    with sg.as_torch() as torch:
+        parse = torch._C._nn._parse_to
+        assert parse("cpu", torch.float64) == (torch.device("cpu"), torch.float64, False, None)
+        assert parse(torch.zeros(1, dtype=torch.float64), True) == (None, torch.float64, True, None)
+        assert parse(device="cpu", non_blocking=True) == (torch.device("cpu"), None, True, None)
+        with pytest.raises(sg.DeviceError):
+            parse("cuda")

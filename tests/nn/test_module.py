@@ -679,3 +679,35 @@ def test_classes_of_layers_are_derived_as_in_pytorch():
     assert isinstance(nn.ZeroPad2d(1), nn.ConstantPad2d)
     assert repr(nn.ZeroPad2d(1)) == "ZeroPad2d((1, 1, 1, 1))"
     assert nn.ZeroPad1d(1)(sg.ones(1, 1)).tolist() == [[0.0, 1.0, 0.0]]
+
+
+def test_a_property_without_a_value_yet_is_no_member_in_the_way_of_a_parameter():
+    class Ball(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.k = nn.Parameter(sg.ones(1))
+
+        @property
+        def k(self):
+            return -self._parameters["k"] if "_ready" in vars(self) else self.missing
+
+    ball = Ball()
+    assert [name for name, _ in ball.named_parameters()] == ["k"]
+    ball._ready = True
+    assert ball.k.item() == -1.0
+
+    class Taken(nn.Module):
+        k = None
+
+        def __init__(self):
+            super().__init__()
+            self.k = nn.Parameter(sg.ones(1))
+
+    with pytest.raises(KeyError, match="attribute 'k' already exists"):
+        Taken()
+
+
+def test_the_class_of_a_table_copies_mappings_as_a_dict_does():
+    net = nn.Sequential(nn.Linear(2, 2))
+    copied = type(net._modules)({"a": 1})
+    assert (type(copied), copied) == (dict, {"a": 1})

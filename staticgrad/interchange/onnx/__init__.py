@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base.libraries import need
+from ...namespaces.modules import refusing
 
-need("onnx", "onnx")
+if TYPE_CHECKING:
+    from .exporting import export
+    from .model import OnnxModule
+    from .writing import UnwrittenError
 
-from .exporting import export  # noqa: E402 - these need the library
-from .model import OnnxModule  # noqa: E402
-from .writing import UnwrittenError  # noqa: E402
+
+def is_in_onnx_export() -> bool:
+    """False: a model is exported from its graph, not by running it in another way.
+
+    Examples:
+        >>> sg.onnx.is_in_onnx_export()
+        False
+    """
+    return False
 
 
 def load(source: Any, *, trainable: bool | Callable[[str], bool] = True) -> OnnxModule:
@@ -22,7 +32,19 @@ def load(source: Any, *, trainable: bool | Callable[[str], bool] = True) -> Onnx
     GraphError for a file that is no model, and for sparse initializers; DTypeError for dtypes that tensors don't have here. An
     op that is not supported is reported when the model is called.
     """
+    need("onnx", "onnx")
+    from .model import OnnxModule
+
     return OnnxModule(source, trainable=trainable)
 
 
-__all__ = ["OnnxModule", "UnwrittenError", "export", "load"]
+__all__ = ["OnnxModule", "UnwrittenError", "export", "is_in_onnx_export", "load"]
+
+if not TYPE_CHECKING:
+    _LAZY = {"OnnxModule": f"{__name__}.model", "UnwrittenError": f"{__name__}.writing", "export": f"{__name__}.exporting"}
+    _other = refusing(__name__, __all__, lazy=_LAZY)
+
+    def __getattr__(name: str) -> Any:
+        if name in _LAZY:
+            need("onnx", "onnx")
+        return _other(name)

@@ -23,6 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 Mod = Callable[..., Any]
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
 
 
 class BlockMask(NamedTuple):

@@ -2,6 +2,7 @@
 
 from ...namespaces.modules import refusing
 from .collate import default_collate, default_convert
+from .datapipes import IterDataPipe, MapDataPipe, functional_datapipe
 from .datasets import (
     ChainDataset,
     ConcatDataset,
@@ -32,7 +33,9 @@ __all__ = [
     "DataLoader",
     "Dataset",
     "DistributedSampler",
+    "IterDataPipe",
     "IterableDataset",
+    "MapDataPipe",
     "Prefetcher",
     "RandomSampler",
     "Sampler",
@@ -45,6 +48,7 @@ __all__ = [
     "WorkerInfo",
     "default_collate",
     "default_convert",
+    "functional_datapipe",
     "get_worker_info",
     "random_split",
 ]
