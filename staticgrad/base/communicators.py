@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import traceback
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, StaticgradError
+from ..errors import ArgumentError, StaticgradError, user_line
 from .libraries import need
+from .types import shape_text
 
 LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
 """What the launchers of Open MPI, MPICH, Intel's MPI and SLURM tell each process that they start: the number of processes."""
@@ -24,6 +27,10 @@ OPS = {
     "sum": "SUM", "avg": "SUM", "product": "PROD", "min": "MIN", "max": "MAX", "band": "BAND", "bor": "BOR", "bxor": "BXOR",
 }  # fmt: skip
 """How values are combined, and MPI's name for it."""
+TIMEOUT = 1800.0
+"""Seconds that a process waits for the others where a program sets no time, as PyTorch's do."""
+PROMPT = 0.001
+"""Seconds of waiting after which a process sleeps between two looks: others may need its CPU."""
 
 
 class DistError(StaticgradError, RuntimeError):
@@ -36,23 +43,62 @@ class DistError(StaticgradError, RuntimeError):
 
 class Communicator:
     """One group. ranks: those of its members among all processes, in the group's order; mpi: mpi4py's communicator, None for
-    a process by itself and for a process that is no member; rank: this process's in the group, -1 for no member."""
+    a process by itself and for a process that is no member; rank: this process's in the group, -1 for no member; timeout:
+    seconds that a member waits for the others to begin an exchange."""
 
-    def __init__(self, number: int, ranks: tuple[int, ...], mpi: Any, rank: int):
+    def __init__(self, number: int, ranks: tuple[int, ...], mpi: Any, rank: int, timeout: float = TIMEOUT):
         self.number = number
         self.ranks = ranks
         self.mpi = mpi
         self.rank = rank
+        self.timeout = timeout
+        self.exchanges = 0
+        """How many have begun."""
 
     @property
     def size(self) -> int:
         """The number of members."""
         return len(self.ranks)
 
+    def meet(self, name: str, values: np.ndarray | None = None, *how: Any, timeout: float | None = None) -> None:
+        """Wait until all members begin the same exchange, as each of them has to: MPI would wait forever, or mix up values.
+
+        name, values, how: of what the members compare; timeout: in place of the group's. Raises DistError where they differ, in
+        all members and before anything is exchanged, and where a member has not come within the timeout.
+        """
+        if self.mpi is None:
+            return
+        what = " ".join(
+            [name, *map(str, how), *([] if values is None else ["of", str(values.dtype), shape_text(values.shape)])]
+        )
+        self.exchanges += 1
+        mine = np.array([zlib.crc32(f"{self.exchanges} {what}".encode())])
+        found = np.empty(self.size, mine.dtype)
+        longest = self.timeout if timeout is None else timeout
+        request, since = self.mpi.Iallgather(mine, found), time.monotonic()
+        while not request.Test():
+            waited = time.monotonic() - since
+            if waited > longest:
+                raise DistError(
+                    f"{what}: not all of the ranks {list(self.ranks)} came to exchange {self.exchanges} within {longest:g} s",
+                    "all processes of a group perform the same exchanges in the same order; "
+                    "init_process_group(timeout=timedelta(...)) says how long they wait for each other",
+                )
+            time.sleep(0 if waited < PROMPT else PROMPT)
+        if (found != mine).any():
+            line = user_line()
+            all_of_them = self.mpi.allgather(what if line is None else f"{what}, {line[0]}:{line[1]}")
+            raise DistError(
+                f"processes are at different exchanges ({self.exchanges} of the group)\n"
+                + "\n".join(f"  rank {rank}: {told}" for rank, told in zip(self.ranks, all_of_them, strict=True)),
+                "all processes of a group perform the same exchanges, of equal shapes and dtypes, in the same order",
+            )
+
     # each of these takes an array that is contiguous, in row-major order, and writes into it or into `out`
 
     def all_reduce(self, values: np.ndarray, op: str) -> None:
         """Combine the arrays of all members in place, element by element."""
+        self.meet("all_reduce", values, op)
         if self.mpi is not None:
             from mpi4py import MPI
 
@@ -62,6 +108,7 @@ class Communicator:
 
     def reduce(self, values: np.ndarray, op: str, root: int) -> None:
         """As `all_reduce`, in the array of the member `root` alone."""
+        self.meet("reduce", values, op, "to", root)
         if self.mpi is not None:
             from mpi4py import MPI
 
@@ -72,11 +119,13 @@ class Communicator:
 
     def broadcast(self, values: np.ndarray, root: int) -> None:
         """Give all members the values of `root`."""
+        self.meet("broadcast", values, "from", root)
         if self.mpi is not None:
             self.mpi.Bcast(plain(values), root)
 
     def all_gather(self, values: np.ndarray, out: np.ndarray) -> None:
         """Put the values of member i into `out[i]`, for all."""
+        self.meet("all_gather", values)
         if self.mpi is None:
             out[0] = values
         else:
@@ -84,6 +133,7 @@ class Communicator:
 
     def reduce_scatter(self, values: np.ndarray, out: np.ndarray, op: str) -> None:
         """Combine the arrays `values[i]` of all members, for member i."""
+        self.meet("reduce_scatter", values, op)
         if self.mpi is None:
             out[...] = values[0]
         else:
@@ -95,6 +145,7 @@ class Communicator:
 
     def all_to_all(self, values: np.ndarray, out: np.ndarray) -> None:
         """Put the part `values[rank]` of member i into `out[i]`."""
+        self.meet("all_to_all", values)
         if self.mpi is None:
             out[...] = values
         else:
@@ -102,6 +153,7 @@ class Communicator:
 
     def gather(self, values: np.ndarray, out: np.ndarray | None, root: int) -> None:
         """Put the values of member i into `out[i]` of the member `root`."""
+        self.meet("gather", values, "to", root)
         if self.mpi is None:
             assert out is not None
             out[0] = values
@@ -110,6 +162,7 @@ class Communicator:
 
     def scatter(self, values: np.ndarray | None, out: np.ndarray, root: int) -> None:
         """Give member i the part `values[i]` of the member `root`."""
+        self.meet("scatter", out, "from", root)
         if self.mpi is None:
             assert values is not None
             out[...] = values[0]
@@ -153,15 +206,15 @@ def launched() -> int:
     return max((int(os.environ[name]) for name in LAUNCHED if os.environ.get(name, "").isdigit()), default=0)
 
 
-def start() -> Communicator:
-    """Make the group of all processes. Raises MissingExtra without mpi4py, and ArgumentError for processes of another launcher
-    than MPI's."""
+def start(timeout: float = TIMEOUT) -> Communicator:
+    """Make the group of all processes. timeout: in seconds. Raises MissingExtra without mpi4py, and ArgumentError for
+    processes of another launcher than MPI's."""
     if launched() > 1:
         need("mpi4py", "mpi")
         from mpi4py import MPI
 
         world = MPI.COMM_WORLD
-        made = Communicator(0, tuple(range(world.size)), world, world.rank)
+        made = Communicator(0, tuple(range(world.size)), world, world.rank, timeout)
         _end_all_after_errors(MPI)
     else:
         if int(os.environ.get("WORLD_SIZE") or 1) > 1:
@@ -174,19 +227,21 @@ def start() -> Communicator:
     return made
 
 
-def divide(ranks: Sequence[int]) -> Communicator:
-    """A group of some of all processes, each of which calls this. ranks: in ascending order."""
+def divide(ranks: Sequence[int], timeout: float | None = None) -> Communicator:
+    """A group of some of all processes, each of which calls this. ranks: in ascending order; timeout: in seconds, None for
+    that of the group of all."""
     global _count
     world = group(0)
     _count += 1
     mine = ranks.index(world.rank) if world.rank in ranks else -1
     mpi = None
+    world.meet("new_group", None, list(ranks))
     if world.mpi is not None:
         from mpi4py import MPI
 
         mpi = world.mpi.Split(0 if mine >= 0 else MPI.UNDEFINED, mine)
         mpi = None if mine < 0 else mpi
-    made = groups[_count] = Communicator(_count, tuple(ranks), mpi, mine)
+    made = groups[_count] = Communicator(_count, tuple(ranks), mpi, mine, world.timeout if timeout is None else timeout)
     return made
 
 

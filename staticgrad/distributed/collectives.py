@@ -19,7 +19,7 @@ from ..eager.grad_mode import no_grad
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, frontends, state
 from ..ops import communication as ops
-from .process_groups import member, place_of
+from .process_groups import member, place_of, seconds
 
 if TYPE_CHECKING:
     from ..operators import Tensor
@@ -116,6 +116,7 @@ def all_reduce(tensor: Any, op: Any = "sum", group: Any = None, async_op: bool =
         from mpi4py import MPI
 
         values = np.array(tensor.detach().numpy(), order="C")
+        of.meet("all_reduce", values, op)
         request = of.mpi.Iallreduce(MPI.IN_PLACE, plain(values), getattr(MPI, OPS[op]))
         return Work(request, lambda: _write(tensor, _around(values)))
     _write(tensor, ops.communicate(ops.all_reduce_op, tensor.detach(), reduction=op, **_members(of)))
@@ -280,14 +281,15 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
     """Wait until all processes are here."""
     cut("distributed.barrier")
     of = member(group, "barrier")
-    if of.mpi is not None:
-        of.mpi.Barrier()
+    of.meet("barrier")
     return _done(async_op)
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """As `barrier`."""
-    barrier(group)
+    """As `barrier`. timeout: a `timedelta`. Raises DistError in a process for which others did not come in that time."""
+    cut("distributed.monitored_barrier")
+    longest = None if timeout is None else seconds("monitored_barrier", timeout)
+    member(group, "monitored_barrier").meet("monitored_barrier", timeout=longest)
 
 
 def _peer(what: str, group: Any, rank: int | None, in_group: int | None) -> tuple[Communicator, int]:

@@ -15,6 +15,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     of = member(group, "all_gather_object")
     if len(object_list) != of.size:
         raise ArgumentError(f"all_gather_object: a list of {of.size} items is expected, one for each process")
+    of.meet("all_gather_object")
     object_list[:] = [obj] if of.mpi is None else of.mpi.allgather(obj)
 
 
@@ -25,6 +26,7 @@ def broadcast_object_list(
     cut("distributed.broadcast_object_list")
     of = member(group, "broadcast_object_list")
     root = place_of(of, of.ranks[0] if src is None and group_src is None else src, group_src, "broadcast_object_list")
+    of.meet("broadcast_object_list", None, "from", root)
     if of.mpi is not None:
         object_list[:] = of.mpi.bcast(object_list if of.rank == root else None, root)
 
@@ -39,6 +41,7 @@ def gather_object(
     root = place_of(of, of.ranks[0] if dst is None and group_dst is None else dst, group_dst, "gather_object")
     if of.rank == root and (object_gather_list is None or len(object_gather_list) != of.size):
         raise ArgumentError(f"gather_object: the process dst gives a list of {of.size} items, one for each process")
+    of.meet("gather_object", None, "to", root)
     found = [obj] if of.mpi is None else of.mpi.gather(obj, root)
     if of.rank == root and object_gather_list is not None:
         object_gather_list[:] = found
@@ -58,6 +61,7 @@ def scatter_object_list(
         )
     if of.rank == root and len(scatter_object_input_list or ()) != of.size:
         raise ArgumentError(f"scatter_object_list: the process src gives a list of {of.size} items, one for each process")
+    of.meet("scatter_object_list", None, "from", root)
     given = scatter_object_input_list if of.rank == root else None
     scatter_object_output_list[0] = (given or [None])[0] if of.mpi is None else of.mpi.scatter(given, root)
 

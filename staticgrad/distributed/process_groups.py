@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, Self
 
 from ..base import communicators
@@ -111,7 +112,8 @@ def init_process_group(
 ) -> None:  # fmt: skip
     """Make the group of all processes that the launcher started; without one it has this process alone.
 
-    backend: "mpi", or "gloo" for programs that ask for that; both use MPI. world_size, rank: as PyTorch's, for a check. The
+    backend: "mpi", or "gloo" for programs that ask for that; both use MPI. timeout: a `timedelta`, how long a process waits for
+    the others to come to an exchange before it raises DistError (30 minutes). world_size, rank: as PyTorch's, for a check. The
     other arguments are for PyTorch's transports and are ignored. Raises DeviceError for "nccl", ArgumentError for sizes that
     differ from the launcher's, MissingExtra without mpi4py, DistError where the group exists.
     """
@@ -124,7 +126,7 @@ def init_process_group(
         raise ArgumentError(f"init_process_group: there is no backend {backend!r}", "write backend='mpi'")
     if is_initialized():
         raise DistError("trying to initialize the default process group twice!")
-    made = communicators.start()
+    made = communicators.start(communicators.TIMEOUT if timeout is None else seconds("init_process_group", timeout))
     if world_size not in (-1, made.size) or rank not in (-1, made.rank):
         communicators.end(0)
         raise ArgumentError(
@@ -132,6 +134,13 @@ def init_process_group(
             "start the processes with `staticgrad launch -n N train.py` or mpirun, and leave world_size and rank out",
         )
     group.WORLD = GroupMember.WORLD = ProcessGroup(0)
+
+
+def seconds(what: str, timeout: Any) -> float:
+    """Those of a `timedelta`. Raises ArgumentError."""
+    if not isinstance(timeout, timedelta) or timeout <= timedelta(0):
+        raise ArgumentError(f"{what}: timeout is a timedelta above 0, got {timeout!r}", "write timeout=timedelta(seconds=60)")
+    return timeout.total_seconds()
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
@@ -181,12 +190,13 @@ def new_group(
     use_local_synchronization: bool = False, group_desc: str | None = None, device_id: Any = None,
 ) -> Any:  # fmt: skip
     """A group of some processes; None: of all. All processes call it, in the same order. Returns
-    `GroupMember.NON_GROUP_MEMBER` to those that are no members. Raises ArgumentError for ranks that don't exist or repeat."""
+    `GroupMember.NON_GROUP_MEMBER` to those that are no members. timeout: a `timedelta`, None for
+    that of the group of all. Raises ArgumentError for ranks that don't exist or repeat."""
     world = of(None)
     wanted = list(world.ranks) if ranks is None else sorted(int(r) for r in ranks)
     if len({*wanted}) < len(wanted) or not {*wanted} <= {*world.ranks} or not wanted:
         raise ArgumentError(f"new_group: ranks are different numbers below {world.size}, got {wanted}")
-    made = communicators.divide(wanted)
+    made = communicators.divide(wanted, None if timeout is None else seconds("new_group", timeout))
     return ProcessGroup(made.number) if made.rank >= 0 else GroupMember.NON_GROUP_MEMBER
 
 

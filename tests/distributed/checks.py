@@ -47,6 +47,24 @@ def questions():
 
 
 @check
+def different_exchanges():
+    other = dist.get_rank() == 1
+    x = sg.ones(3 if other else 2)
+    told = r"rank 0: all_reduce sum of float32 \(2,\), .*checks.py:\d+\n  rank 1: all_reduce sum of float32 \(3,\), .*checks.py"
+    with pytest.raises(sg.StaticgradError, match=told):
+        dist.all_reduce(x)
+    with pytest.raises(RuntimeError, match=r"rank 1: broadcast from 0 of float32"):
+        (dist.broadcast if other else dist.all_reduce)(sg.ones(2), *([0] if other else []))
+    with pytest.raises(RuntimeError, match=r"rank 1: all_gather_object"):
+        dist.all_gather_object([None, None], 1) if other else dist.barrier()
+    with pytest.raises(RuntimeError, match=r"rank 0: all_reduce sum of float32 \(2,\)"):
+        sg.compile(lambda x: D.all_reduce(x * 2))(x)
+    total = sg.ones(2)
+    dist.all_reduce(total)
+    assert total.tolist() == [2, 2]
+
+
+@check
 def reductions():
     values = all_own()
     expected = {

@@ -45,6 +45,24 @@ def test_of_two_processes(found, name):
     assert [results[name] for results in found] == ["", ""]
 
 
+def test_a_process_that_does_not_come(tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text(
+        "import time\n"
+        "from datetime import timedelta\n"
+        "import staticgrad as sg\n"
+        "import staticgrad.distributed as dist\n"
+        "dist.init_process_group(timeout=timedelta(seconds=0.5))\n"
+        "if dist.get_rank() == 1:\n"
+        "    time.sleep(100)\n"
+        "dist.all_reduce(sg.ones(1))\n"
+    )
+    ended = launch(str(program))
+    assert ended.returncode != 0
+    assert "not all of the ranks [0, 1] came to exchange 1 within 0.5 s" in ended.stderr
+    assert "rank 0 failed (DistError" in ended.stderr
+
+
 def test_an_error_in_one_process_ends_all(tmp_path):
     program = tmp_path / "train.py"
     program.write_text(
