@@ -168,3 +168,11 @@ def test_the_depth_of_the_stack_before_each_instruction():
         sys.settrace(before)
     assert seen > 300
     assert wrong == []
+
+
+def test_a_name_that_is_imported_late_is_no_reason_to_trace_again():
+    vars(sg).pop("cumsum", None)
+    fn = sg.compile(lambda x: sg.cumsum(x, 0).sum())
+    for _ in range(3):
+        assert fn(sg.ones(3)).item() == 6
+    assert fn.traces == 1

@@ -37,6 +37,9 @@ def read_attribute(log: AccessLog, x: Any, name: str, own: bool = False) -> None
             )
     if is_a(x, types.ModuleType):
         space = vars(x)
+        late = space.get("__getattr__")
+        if name not in space and is_a(late, types.FunctionType) and late.__module__.partition(".")[0] == "staticgrad":
+            getattr(x, name, None)  # a name that this package imports late: the next trace finds it there
         log.ages.set_owner(space, x)
         for part in (name,) if name in space else (name, "__getattr__"):
             log.read("item", space, part, space.get(part, MISSING), label)
