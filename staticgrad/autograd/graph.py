@@ -8,12 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
-import numpy as np
-
 from ..eager.grad_mode import modes
-from ..eager.saved import replaced
-from ..eager.tape import AccumulateGrad, GradientEdge, Record, accumulator, changed, touch
-from ..eager.tensor import Tensor
+from ..eager.saved import SavedTensorHooks
+from ..eager.tape import AccumulateGrad, GradientEdge, Record, accumulator, touch
 from ..errors import ArgumentError, GradientError
 from ..operators import check_change, listed
 
@@ -35,51 +32,6 @@ def increment_version(tensor: Any) -> None:
     """Count an in-place change of a tensor, or of several, that was made where it can't be seen."""
     for x in listed(tensor):
         touch(x)
-
-
-class SavedTensorHooks:
-    """What `modes.now.saver` is inside `saved_tensors_hooks`."""
-
-    def __init__(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]):
-        self.pack, self.unpack = pack, unpack
-
-    def save(self, record: Record) -> None:
-        replaced(record, self.keep)
-
-    def keep(self, tensor: Tensor) -> Callable[[], np.ndarray]:
-        now = modes.now
-        now.saver, saver = None, now.saver
-        given = tensor.detach()
-        before = changed(given)
-        try:
-            packed = self.pack(given)
-        finally:
-            now.saver = saver
-        if changed(given) != before:
-            raise GradientError(
-                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
-                "modified by in-place operations as this can lead to unexpected side-effects.",
-                "change a clone() of it",
-            )
-        shape = tensor.shape
-
-        def value() -> np.ndarray:
-            now = modes.now
-            arrays, now.arrays = now.arrays, False
-            now.saver, around = None, now.saver
-            try:
-                found = self.unpack(packed)
-            finally:
-                now.arrays, now.saver = arrays, around
-            if not isinstance(found, Tensor):
-                raise TypeError(
-                    f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(found).__name__}"
-                )
-            if found.shape != shape:
-                raise GradientError(f"unpack_hook gave a tensor of shape {found.shape} for one of shape {shape}")
-            return found._data
-
-        return value
 
 
 class _Disabled(threading.local):

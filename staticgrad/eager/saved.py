@@ -13,7 +13,7 @@ from ..ir import REGISTRY, OpDef
 from .calls.call_cache import shared
 from .calls.signature import attributes
 from .grad_mode import modes
-from .tape import FreedTensor, Record, edge, saved_values
+from .tape import FreedTensor, Record, changed, edge, saved_values
 from .tensor import Tensor, wrap
 
 NAMES = ("self", "other")
@@ -86,10 +86,38 @@ def _saved_values(record: Record) -> dict[str, Any]:
         name = PYTORCH.get((record.op.name, name), name)
         tensor = record.inputs[position]
         found[f"_saved_{name}"] = tensor.tensor() if isinstance(tensor, Packed) else tensor
+        found[f"_raw_saved_{name}"] = SavedTensor(record, position)
     if result:
         out = record.out
         found["_saved_result"] = out.tensor(record) if isinstance(out, Packed) else wrap(out, record)
+        found["_raw_saved_result"] = SavedTensor(record, None)
     return found
+
+
+class SavedTensor:
+    """A value that an operation saved, `grad_fn._raw_saved_self`. position: of the operand, None for the result."""
+
+    def __init__(self, record: Record, position: int | None):
+        self._record, self._position = record, position
+
+    def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        """Keep `pack_hook(tensor)` in the place of the tensor; `unpack_hook` gives it again. Raises GradientError for a value
+        that was freed, or has hooks already."""
+        record, position = self._record, self._position
+        if record.freed:
+            raise messages.freed()
+        held: Any = record.out if position is None else record.inputs[position]
+        if isinstance(held, Packed):
+            raise GradientError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is "
+                "allowed at a time."
+            )
+        keep = SavedTensorHooks(pack_hook, unpack_hook).keep
+        if position is None:
+            record.out = Packed(held.shape, held.dtype, keep(wrap(held)))
+        else:
+            made = Packed(held.shape, held.dtype, keep(held), *edge(held, record.clock))
+            record.inputs = (*record.inputs[:position], made, *record.inputs[position + 1 :])
 
 
 saved_values.append(_saved_values)
@@ -153,3 +181,48 @@ class Unread(FreedTensor):
     """A result that was not saved because its gradient needs the shape only; the record is not freed."""
 
     __slots__ = ()
+
+
+class SavedTensorHooks:
+    """What `modes.now.saver` is inside `saved_tensors_hooks`."""
+
+    def __init__(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]):
+        self.pack, self.unpack = pack, unpack
+
+    def save(self, record: Record) -> None:
+        replaced(record, self.keep)
+
+    def keep(self, tensor: Tensor) -> Callable[[], np.ndarray]:
+        now = modes.now
+        now.saver, saver = None, now.saver
+        given = tensor.detach()
+        before = changed(given)
+        try:
+            packed = self.pack(given)
+        finally:
+            now.saver = saver
+        if changed(given) != before:
+            raise GradientError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
+                "modified by in-place operations as this can lead to unexpected side-effects.",
+                "change a clone() of it",
+            )
+        shape = tensor.shape
+
+        def value() -> np.ndarray:
+            now = modes.now
+            arrays, now.arrays = now.arrays, False
+            now.saver, around = None, now.saver
+            try:
+                found = self.unpack(packed)
+            finally:
+                now.arrays, now.saver = arrays, around
+            if not isinstance(found, Tensor):
+                raise TypeError(
+                    f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(found).__name__}"
+                )
+            if found.shape != shape:
+                raise GradientError(f"unpack_hook gave a tensor of shape {found.shape} for one of shape {shape}")
+            return found._data
+
+        return value

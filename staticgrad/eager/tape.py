@@ -158,8 +158,9 @@ class Record(FormerNode):
         return handle
 
     def __getattr__(self, name: str) -> Any:
-        """`_saved_self`, `_saved_other`, ..., `_saved_result`: the values that its gradient needs, and attributes."""
-        if name.startswith("_saved_"):
+        """`_saved_self`, `_saved_other`, ..., `_saved_result`: the values that its gradient needs, and attributes.
+        `_raw_saved_self` and so on take hooks."""
+        if name.startswith(("_saved_", "_raw_saved_")):
             found = saved_values[0](self)
             if name in found:
                 return found[name]

@@ -76,3 +76,32 @@ def test_gradients_with_hooks_and_checkpoints(name):
 def test_values_that_are_read(fn, expected):
     x = sg.tensor([1.0, 2.0], requires_grad=True)
     assert positions_read(fn(x, sg.tensor([3.0, 4.0]))._record) == expected
+
+
+def test_hooks_of_one_saved_value():
+    x = sg.tensor([1.0, 2.0], requires_grad=True)
+    y = x * x
+    y.grad_fn._raw_saved_self.register_hooks(lambda t: (t * 2,), lambda packed: packed[0])
+    assert y.grad_fn._saved_self.tolist() == [2.0, 4.0]
+    with pytest.raises(sg.GradientError, match="only one pair of hooks is allowed"):
+        y.grad_fn._raw_saved_self.register_hooks(lambda t: t, lambda t: t)
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 6.0]
+    x.grad, z = None, x.exp()
+    z.grad_fn._raw_saved_result.register_hooks(lambda t: t * 0 + 3, lambda t: t)
+    z.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_hooks_of_a_value_that_is_not_saved_or_freed():
+    x = sg.ones(2, requires_grad=True)
+    assert not hasattr((x + 1).grad_fn, "_raw_saved_self")
+    y = x * x
+    saved = y.grad_fn._raw_saved_self
+    y.sum().backward()
+    with pytest.raises(sg.GradientError):
+        saved.register_hooks(lambda t: t, lambda t: t)
+    z = x * x
+    z.grad_fn._raw_saved_self.register_hooks(lambda t: t, lambda t: 1)
+    with pytest.raises(TypeError, match="expected to be a Tensor but got result of type int"):
+        z.sum().backward()
