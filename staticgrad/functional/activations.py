@@ -290,7 +290,7 @@ def prelu(input: TensorLike, weight: TensorLike) -> Tensor:
             weight = F.reshape(weight, (-1, *[1] * (len(x.shape) - 2)))
         elif not x.shape:
             weight = F.reshape(weight, ())
-    return F.where(x > 0, 1, weight) * x
+    return F.where(x > 0, 1, weight) * (apply(saving_op, x) if x.dtype.kind == "f" else x)
 
 
 @spelled

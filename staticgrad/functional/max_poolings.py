@@ -16,6 +16,7 @@ from ..eager import Tensor as EagerTensor
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled
+from ..ops.pointwise import saving_op
 from ..ops.pooling import check_extents, check_padding, most_op, most_take_op, pooled_extent, windows
 from ..ops.settings import operand, size_text, whole_numbers
 from .pooling_windows import Sizes, adaptive_extents, check_adaptive, columns_of, known_extents, planes_of, pooled, settings_of
@@ -178,7 +179,8 @@ def _bins(extent: int, count: int) -> np.ndarray:
 
 def _adaptive_max(name: str, x: Any, axes: int, output_size: Any, indices: bool) -> Any:
     extents = adaptive_extents(name, output_size, axes)
-    start = x = check_adaptive(name, x, axes)
+    x = check_adaptive(name, x, axes)
+    start = x = apply(saving_op, x) if x.dtype.kind == "f" else x  # the second derivative is 0
     inner = x.shape[len(x.shape) - axes :]
     if None in inner:
         raise ShapeError(f"{name}: extents to be pooled have to be known", f"got {size_text(x.shape)}")
@@ -243,6 +245,7 @@ def _fractional(
     name: str, x: Any, axes: int, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Any, indices: bool
 ) -> Any:
     x = check_adaptive(name, x, axes)
+    x = apply(saving_op, x) if x.dtype.kind == "f" else x  # as above
     kernel = whole_numbers("kernel_size", kernel_size, axes)
     inner = x.shape[len(x.shape) - axes :]
     if None in x.shape:

@@ -332,3 +332,21 @@ def test_interpolated_bytes_of_random_images(torch, mode: str, antialias: bool):
                 named = {"size": size, "mode": mode, "antialias": antialias, "align_corners": corners}
                 expected = torch.nn.functional.interpolate(torch.tensor(image), **named)
                 np.testing.assert_array_equal(F.interpolate(sg.tensor(image), **named).numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: F.adaptive_max_pool1d(x, 2), lambda x: F.adaptive_max_pool2d(x[None], 2), lambda x: F.max_pool1d(x, 2),
+        lambda x: F.fractional_max_pool2d(x[None], 2, output_size=1), lambda x: F.prelu(x, sg.tensor([0.25], dtype=sg.float64)),
+    ],
+)  # fmt: skip
+def test_second_gradients_of_piecewise_linear_functions_are_zero(f):
+    x = sg.tensor(np.arange(12.0).reshape(1, 3, 4) - 5, requires_grad=True)
+
+    def twice(x):
+        (g,) = sg.grad(f(x).sum(), x, create_graph=True)
+        return sg.grad(g.sum(), x)[0]
+
+    for run in (twice, sg.compile(twice)):
+        assert run(x).tolist() == np.zeros((1, 3, 4)).tolist()
