@@ -362,3 +362,19 @@ def test_a_gradient_is_deleted():
     (p * 2).sum().backward()
     del p.grad
     assert p.grad is None
+
+
+def test_a_parameter_may_have_the_name_of_a_property_without_a_value():
+    class Curved(nn.Module):
+        """As geoopt has it: the property reads what is not there yet."""
+
+        @property
+        def k(self):
+            return -self.c
+
+        def __init__(self):
+            super().__init__()
+            self.k = nn.Parameter(sg.ones(1))
+            self.c = self._parameters.pop("k") * 2
+
+    assert Curved().k.item() == -2.0
