@@ -32,8 +32,14 @@ from ..ops.custom_gradient import call_symbols
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-class FunctionCtx:
-    """What `forward` leaves for `backward`: the `ctx` of both. Users may set any attribute."""
+class FunctionCtx(FormerNode):
+    """What `forward` leaves for `backward`: the `ctx` of both, and `grad_fn` of the results. Users may set any attribute."""
+
+    _forward_cls: Any
+    _call: weakref.ref[FunctionRecord] | None = None
+    """The call's record, which has the ctx; None where it is not on the tape."""
+    _asked: FunctionRecord | None = None
+    """The same, once somebody has asked for `grad_fn`, which keeps the tape."""
 
     needs_input_grad: tuple[bool, ...] = ()
     """For each argument of `forward`, whether it is a tensor that requires grad."""
@@ -72,11 +78,58 @@ class FunctionCtx:
 
     saved_variables = saved_tensors
 
+    # the node
+
+    @property
+    def _record(self) -> FunctionRecord:
+        found = self._asked if self._asked is not None or self._call is None else self._call()
+        if found is None:
+            raise AttributeError(f"a call of {self._forward_cls.__name__} that is not on the tape is no node")
+        return found
+
+    def name(self) -> str:
+        """The name PyTorch shows: `ExpBackward`."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The nodes that made the tensor arguments."""
+        found: tuple[tuple[Any, int], ...] = Record.next_functions.__get__(self._record)
+        return found
+
+    def result(self, number: int) -> Record:
+        """The record of one of the results."""
+        return self._record.result(number)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict for the user's notes."""
+        return self._record.metadata
+
+    def apply(self, *cotangents: Any) -> Any:
+        """What the `backward` of the Function returns."""
+        return self._forward_cls.backward(self, *cotangents)
+
+    def _sequence_nr(self) -> int:
+        """See `Record._sequence_nr`."""
+        return self._record.clock
+
+    def register_hook(self, fn: Callable[[Any, Any], Any]) -> Handle:
+        """See `Record.register_hook`."""
+        return self._record.register_hook(fn)
+
+    def register_prehook(self, fn: Callable[[Any], Any]) -> Handle:
+        """See `Record.register_prehook`."""
+        return self._record.register_prehook(fn)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {hex(id(self))}>"
+
 
 class FunctionRecord(Record):
     """A call of a Function on the tape. results: how many there are."""
 
-    __slots__ = ("function", "makers", "parts", "result_types", "view")
+    __slots__ = ("function", "makers", "parts", "result_types")
 
     function: Any
     """The ctx."""
@@ -84,8 +137,6 @@ class FunctionRecord(Record):
     """The records of the results."""
     parts: tuple[int, ...]
     """The places of its operands among the arguments of `forward`."""
-    view: weakref.ref[Any] | None
-    """What users see as `grad_fn`."""
     result_types: tuple[tuple[tuple[int, ...], np.dtype] | None, ...]
     """Shapes and dtypes of the results; None for one that is no tensor."""
 
@@ -98,11 +149,8 @@ class FunctionRecord(Record):
 
     @property
     def node(self) -> Any:
-        found = self.view() if self.view is not None else None
-        if found is None:
-            found = type(self.function)._node_class(self)
-            self.view = weakref.ref(found)
-        return found
+        self.function._asked = self
+        return self.function
 
     @property
     def freed(self) -> bool:
@@ -189,63 +237,6 @@ class Kept:
         return shown
 
 
-class BackwardNode(FormerNode):
-    """`grad_fn` of a result of a Function. It has the attributes of the ctx."""
-
-    def __init__(self, record: FunctionRecord):
-        self.__dict__["_record"] = record
-
-    def __getattr__(self, name: str) -> Any:
-        record = self.__dict__["_record"]
-        return getattr(record.function, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._record.function, name, value)
-
-    def name(self) -> str:
-        """The name PyTorch shows: `ExpBackward`."""
-        return str(self._record.name())
-
-    @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The nodes that made the tensor arguments."""
-        found: tuple[tuple[Any, int], ...] = Record.next_functions.__get__(self._record)
-        return found
-
-    def result(self, number: int) -> Record:
-        """The record of one of the results."""
-        record: Record = self._record.result(number)
-        return record
-
-    @property
-    def metadata(self) -> dict[Any, Any]:
-        """A dict for the user's notes."""
-        notes: dict[Any, Any] = self._record.metadata
-        return notes
-
-    def apply(self, *cotangents: Any) -> Any:
-        """What the `backward` of the Function returns."""
-        return self._record.function._forward_cls.backward(self._record.function, *cotangents)
-
-    def _sequence_nr(self) -> int:
-        """See `Record._sequence_nr`."""
-        place: int = self._record.clock
-        return place
-
-    def register_hook(self, fn: Callable[[Any, Any], Any]) -> Handle:
-        """See `Record.register_hook`."""
-        handle: Handle = self._record.register_hook(fn)
-        return handle
-
-    def register_prehook(self, fn: Callable[[Any], Any]) -> Handle:
-        """See `Record.register_prehook`."""
-        handle: Handle = self._record.register_prehook(fn)
-        return handle
-
-    def __repr__(self) -> str:
-        return f"<{self.name()} object at {hex(id(self))}>"
-
-
 class Function:
     """An operation with a gradient of the user's own.
 
@@ -275,11 +266,10 @@ class Function:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        node = type(f"{cls.__name__}Backward", (BackwardNode,), {"__module__": cls.__module__})
         cls._ctx_class = type(
             f"{cls.__name__}Backward",
             (FunctionCtx,),
-            {"__module__": cls.__module__, "_name": cls.__name__, "_node_class": node, "_forward_cls": cls},
+            {"__module__": cls.__module__, "_name": cls.__name__, "_forward_cls": cls},
         )
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -427,7 +417,7 @@ def _recorded(
     call.position = user_position(3)
     note_parent(call, modes.now)
     call.function = ctx
-    call.view = None
+    ctx._call = weakref.ref(call)
     call.parts = tuple(i for i, _ in tensors)
     call.result_types = tuple((x.shape, x.dtype) if isinstance(x, Tensor) else None for x in results)
     call.makers = [None] * len(results)
@@ -664,7 +654,7 @@ class InplaceFunction(Function):
         self.inplace = inplace
 
 
-BackwardCFunction = BackwardNode
+BackwardCFunction = FunctionCtx
 FunctionMeta = type(Function)
 
 

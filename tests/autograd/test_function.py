@@ -532,3 +532,32 @@ def test_an_inplace_function():
     y.sum().backward()
     assert x.grad.tolist() == [2]
     assert Double.apply(x).tolist() == [2]
+
+
+def test_the_context_is_the_node():
+    seen = []
+
+    class Twice(sg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            seen.append(ctx)
+            assert not hasattr(ctx, "next_functions")  # it is on no tape yet
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(ctx)
+            return g * 2
+
+    x = sg.ones(2, requires_grad=True)
+    y = Twice.apply(x)
+    assert y.grad_fn is seen[0]
+    assert y.grad_fn.next_functions[0][0].variable is x
+    y.sum().backward()
+    assert seen[1] is y.grad_fn
+    node = Twice.apply(x).grad_fn  # keeps the tape
+    assert node.next_functions[0][0].variable is x
+    freed = weakref.ref(seen.pop())
+    del node
+    gc.collect()
+    assert freed() is None
