@@ -743,7 +743,11 @@ def _restore(data: np.ndarray, tracked: bool, name: str, parameter: bool = False
 
 def own_attributes(x: Tensor) -> dict[str, Any]:
     """The attributes that a user has given a tensor."""
-    return {name: value for name, value in vars(x).items() if not hasattr(Tensor, name)}
+    return {name: value for name, value in all_attributes(x).items() if not hasattr(Tensor, name)}
+
+
+all_attributes: Callable[[Any], dict[str, Any]] = Tensor.__dict__["__dict__"].__get__
+"""`x.__dict__`, which for tensors of classes that users derive has their attributes alone."""
 
 
 def _whole(data: np.ndarray) -> np.ndarray:

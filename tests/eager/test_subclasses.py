@@ -304,6 +304,27 @@ def test_copies_keep_class_and_attributes():
     assert copy.deepcopy(w).note == pickle.loads(pickle.dumps(w)).note == [3]
 
 
+def test_attributes_are_the_users():
+    """Libraries hand on what a tensor has by its `__dict__`."""
+    p, q = plain(), plain()
+    p.requires_grad_()
+    (p * 2).sum().backward()
+    p.note, p.more = [3], 1
+    assert vars(p) == p.__dict__ == {"note": [3], "more": 1}
+    q.__dict__ = copy.deepcopy(p.__dict__)
+    assert q.note == [3]
+    assert q.note is not p.note
+    assert q.grad is None
+    assert not q.requires_grad
+    q.__dict__["more"] = 2
+    q.__dict__.update(other=5)
+    del q.__dict__["note"]
+    assert (q.more, q.other, q.__dict__.pop("other"), hasattr(q, "note"), hasattr(q, "other")) == (2, 5, 5, False, False)
+    q.__dict__.clear()
+    assert vars(q) == {}
+    assert type(copy.deepcopy(p.__dict__)) is type(pickle.loads(pickle.dumps(p.__dict__))) is dict
+
+
 # parameters -----------------------------------------------------------------------------------------------------------------
 
 
