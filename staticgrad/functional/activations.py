@@ -14,7 +14,7 @@ from ..base.types import DTypeLike, normalize_axis
 from ..eager.calls.composites import composite
 from ..eager.inplace import check_change, replace
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Symbol, Tensor, TensorLike, apply, spelled, state, warn_former
+from ..operators import NOBODY, ORDINARY, F, Symbol, Tensor, TensorLike, apply, spelled, state, taken, warn_former
 from ..ops.pointwise import saving_op
 from ..ops.settings import operand
 
@@ -57,6 +57,8 @@ def in_place(function: Activation) -> Activation:
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Tensor:
+        if args and args[0].__class__ not in ORDINARY and (answer := taken(public[-1], args, named)) is not NOBODY:
+            return answer  # type: ignore[no-any-return]
         if len(args) > place:
             change, args = args[place], args[:place]
         else:
@@ -67,6 +69,8 @@ def in_place(function: Activation) -> Activation:
         return taken_over(name + "_", args[0] if args else named["input"], function(*given, **words))
 
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    public: list[Activation] = []
+    call.public = public  # type: ignore[attr-defined]  # see `spelled`
     return spelled(call)
 
 

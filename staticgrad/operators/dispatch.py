@@ -121,9 +121,11 @@ def composite(function: Function) -> Function:
         nonlocal made
         if made is None:
             made = frontends.composite(function)
+            made.public.extend(call.public)  # type: ignore[attr-defined]
         return made(*args, **named)
 
     call.one_node = True  # type: ignore[attr-defined]
+    call.public = []  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
 
 

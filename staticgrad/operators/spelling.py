@@ -67,6 +67,8 @@ def meant(
 def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
     """The function, which takes PyTorch's and NumPy's names of its arguments. Positional calls cost one more call.
 
+    It asks the classes of its arguments first, unless the function does: one with a list `public` learns who is to be called.
+
     further: names that it takes beside those, each with its own. `f(x, *sizes)` takes `sizes=` too, as one argument.
     """
     words, star = _parameters(function)
@@ -74,16 +76,18 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
     known = frozenset(words) - {star}
     name = function.__name__.rstrip("_")
     node = None if getattr(function, "one_node", False) else node_of(function.__name__)
+    asks = not hasattr(function, "public")
     tensors = len([word for word in words if word not in FORMER_ORDERS[name]]) if name in FORMER_ORDERS else None
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        for a in (*args, *named.values()) if named else args:
-            kind = a.__class__
-            if kind not in ORDINARY and (kind not in SEQUENCES or not ORDINARY.issuperset(map(type, a))):
-                if (answer := taken(call, args, named)) is not NOBODY:
-                    return answer
-                break
+        if asks:
+            for a in (*args, *named.values()) if named else args:
+                kind = a.__class__
+                if kind not in ORDINARY and (kind not in SEQUENCES or not ORDINARY.issuperset(map(type, a))):
+                    if (answer := taken(call, args, named)) is not NOBODY:
+                        return answer
+                    break
         if named and not known.issuperset(named):
             if "out" in named and "out" not in known:
                 return written_to(call, name, args, named)
@@ -110,6 +114,8 @@ def spelled(function: Function, further: Mapping[str, str] = NONE) -> Function:
                 raise
             raise DTypeError(f"{name}(): expected a Tensor, got {type(given).__name__}", "write tensor(...)") from None
 
+    if not asks:  # the function asks for it
+        function.public.append(call)  # type: ignore[attr-defined]
     call.synonyms = synonyms  # type: ignore[attr-defined]
     call.takes_out = "out" not in known  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]

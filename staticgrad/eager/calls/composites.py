@@ -20,7 +20,7 @@ from ...autodiff import messages
 from ...base import types
 from ...base.signals import module
 from ...ir import REGISTRY, Expand, OpDef
-from ...operators import Operators, Symbol, append, frontends, intercepted, routed, state
+from ...operators import NOBODY, ORDINARY, Operators, Symbol, append, frontends, intercepted, routed, state, taken
 from ...operators.node_names import node_of
 from ..backward import grad
 from ..backward_engine import recorded_rules
@@ -67,7 +67,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         nonlocal recent
         mode = modes.now
         if mode.whole is OFF.whole or mode.arrays or mode.apart or (frontends.tracing and intercepted()):
-            return written(args, named)
+            return asked(args, named)
         signature: Signature = [types.default_float]
         tensors: list[Tensor] = []
         tracked, grad = False, mode.grad
@@ -176,8 +176,17 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             frontends.called(node, start, args, named, out)
         return out
 
+    def asked(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """A call op by op, at whose arguments nobody has looked."""
+        for a in (*args, *named.values()):
+            if a.__class__ not in ORDINARY and (answer := taken(public[-1] if public else call, args, named)) is not NOBODY:
+                return answer
+        return written(args, named)
+
     def other(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """A call with arguments that are no part of a key: with others that mean the same, or op by op."""
+        if (answer := taken(public[-1] if public else call, args, named)) is not NOBODY:
+            return answer
         given, words = [keyed(a) for a in args], {name: keyed(a) for name, a in named.items()}
         if any(a is REFUSED for a in (*given, *words.values())):
             return written(args, named)
@@ -187,6 +196,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             return written(args, named)
 
     call.one_node = True  # type: ignore[attr-defined]
+    call.public = public = []  # type: ignore[attr-defined, var-annotated]  # see `spelled`
     return call  # type: ignore[return-value]
 
 
