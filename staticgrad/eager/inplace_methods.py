@@ -26,9 +26,8 @@ def _inplace(name: str) -> Callable[..., Tensor]:
     function = getattr(F, name)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        for a in args:
-            if a.__class__ not in ORDINARY and (answer := taken(method, (self, *args), kwargs)) is not NOBODY:
-                return answer  # type: ignore[no-any-return]
+        if args and args[0].__class__ not in ORDINARY and (answer := taken(method, (self, *args), kwargs)) is not NOBODY:
+            return answer  # type: ignore[no-any-return]
         check_change(self)
         fresh = function(self, *args, **kwargs)
         if getattr(fresh, "_drawn", False):

@@ -7,7 +7,6 @@ tensors. So eager mode can find out once to which ops the calls of one kind come
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -16,7 +15,6 @@ import numpy as np
 from ..base import types
 from .dispatch import frontends
 from .node_names import node_of
-from .overrides import ORDINARY
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -115,19 +113,11 @@ def by_method(function: Function) -> Function:
     and calls that for other arguments; see `eager/calls/fast_ops.py`."""
     name = function.__name__.rstrip("_")
     method: Callable[..., Any] | None = None
-    alone = "other" not in inspect.unwrap(function).__code__.co_varnames
-    """Whether there is no other operand, whose class would be asked first."""
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         nonlocal method
-        tensor_class = frontends.public_class
-        if (
-            not named
-            and args
-            and args[0].__class__ is tensor_class
-            and (alone or (kind := args[-1].__class__) is tensor_class or kind in ORDINARY)
-        ):
+        if not named and args and args[0].__class__ is frontends.public_class:
             if method is None:
                 method = frontends.methods[name]
             return method(*args)

@@ -45,9 +45,10 @@ def written(name: str) -> Callable[..., Any]:
     return function
 
 
-def binary(name: str, *, reflected: bool = False, operator: bool = False) -> Callable[[Any, Any], Any]:
+def binary(name: str, *, reflected: bool = False, operator: bool = False, function: bool = False) -> Callable[[Any, Any], Any]:
     """The op of a tensor and a tensor of the same floating dtype, or int64, or a plain number of its kind. operator: it is one
-    of Python's, which leaves operands of other kinds to their classes."""
+    of Python's, which leaves operands of other kinds to their classes. function: it is called as a function, not as a method.
+    """
     op, elementwise = REGISTRY[name], name != "matmul"
     general = written(name) if elementwise else routed(written(name))
     ufunc, differentiable, kernel = op.eval, op.vjp is not None, Bound(op, NO_ATTRS)
@@ -57,7 +58,8 @@ def binary(name: str, *, reflected: bool = False, operator: bool = False) -> Cal
     def elsewhere(self: Tensor, other: Any) -> Any:
         if other.__class__ not in KNOWN:
             if takes_over(other.__class__):
-                answer = taken(getattr(PublicTensor, OTHERWISE.get(name, name) if reflected else name), (self, other), {})
+                called = F if function else PublicTensor
+                answer = taken(getattr(called, OTHERWISE.get(name, name) if reflected else name), (self, other), {})
                 if answer is not NOBODY:
                     return answer
             if operator and foreign(other):
@@ -161,9 +163,9 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
     return method
 
 
-def scaled(name: str) -> Callable[..., Any]:
+def scaled(name: str, function: bool = False) -> Callable[..., Any]:
     """`add` or `sub`, of `alpha` times the other operand if that is given."""
-    fast, general = getattr(Tensor, name), written(name)
+    fast, general = binary(name, function=True) if function else getattr(Tensor, name), written(name)
 
     def method(self: Tensor, other: Any, *former: Any, alpha: Any = 1, out: AnyTensor | None = None) -> Any:
         if alpha == 1 and out is None and not former:
@@ -174,9 +176,9 @@ def scaled(name: str) -> Callable[..., Any]:
     return method
 
 
-def rounded() -> Callable[..., Any]:
+def rounded(function: bool = False) -> Callable[..., Any]:
     """`div`, rounded if a mode is given."""
-    fast, general = Tensor.div, written("div")
+    fast, general = binary("div", function=True) if function else Tensor.div, written("div")
 
     def method(self: Tensor, other: Any, *, rounding_mode: str | None = None, out: AnyTensor | None = None) -> Any:
         if rounding_mode is None and out is None:
@@ -344,8 +346,10 @@ Tensor.div = rounded()  # type: ignore[method-assign]
 for _name in ("softmax", "log_softmax"):
     setattr(Tensor, _name, along(_name))
 frontends.methods = {
-    name: getattr(Tensor, name) for name in (*BINARY, *UNARY, *UNARY_OPERATORS, "sum", "amax", "amin", "softmax", "log_softmax")
-}
+    **{name: getattr(Tensor, name) for name in (*UNARY, *UNARY_OPERATORS, "sum", "amax", "amin", "softmax", "log_softmax")},
+    **{name: binary(name, function=True) for name in BINARY},
+    **{name: scaled(name, function=True) for name in ("add", "sub")}, "div": rounded(function=True),
+}  # fmt: skip
 frontends.around = around
 Tensor.T = property(transposed)  # type: ignore[assignment]
 Tensor.clone = clone  # type: ignore[method-assign]
