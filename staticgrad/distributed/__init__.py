@@ -62,6 +62,7 @@ from .process_groups import (
     is_torchelastic_launched,
     new_group,
 )
+from .verification import verify
 
 __all__ = [
     "Backend", "DistError", "GroupMember", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor",
@@ -70,7 +71,7 @@ __all__ = [
     "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group", "irecv", "is_available",
     "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "isend",
     "monitored_barrier", "new_group", "nn", "recv", "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor",
-    "scatter", "scatter_object_list", "send", "send_object_list",
+    "scatter", "scatter_object_list", "send", "send_object_list", "verify",
 ]  # fmt: skip
 
 __getattr__ = refusing(__name__, __all__)

@@ -65,6 +65,26 @@ def different_exchanges():
 
 
 @check
+def states():
+    sg.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    optimizer = optim.Adam(model.parameters())
+    model(sg.ones(4, 3)).square().mean().backward()
+    optimizer.step()
+    dist.verify(model, optimizer, {"step": 1, "mean": sg.ones(2)})
+    with pytest.raises(dist.DistError, match=r"what is no tensor of dict is not the same.*\n  ranks \[0\]: checksum"):
+        dist.verify({"step": dist.get_rank()})
+    with sg.no_grad():
+        model[0].bias[1] += dist.get_rank()
+    told = r"0\.bias of Sequential is not .*\n  ranks \[0\]: float32 \(2,\), checksum .*\n  ranks \[1\]: float32"
+    with pytest.raises(dist.DistError, match=told):
+        dist.verify(optimizer, model)
+    optimizer.state_dict()["state"][0]["exp_avg"] += dist.get_rank()
+    with pytest.raises(dist.DistError, match=r"state\.0\.exp_avg of Adam is not the same"):
+        dist.verify(optimizer)
+
+
+@check
 def reductions():
     values = all_own()
     expected = {
