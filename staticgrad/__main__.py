@@ -115,6 +115,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("-n", "--processes", type=int, required=True, metavar="N", help="how many")
     one.add_argument("--threads", type=int, metavar="N", help="of each process (CPUs / processes)")
     one.add_argument("--hosts", metavar="NAME:SLOTS,...", help="where: the host option of mpirun")
+    one.add_argument("--restarts", type=int, default=0, metavar="N", help="start all again so often after a failure (0)")
     one.add_argument("file", metavar="FILE.py")
     one.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
     command("doctor", "versions, BLAS, threads, cache; what is slow and how to mend it", "doctor").add_argument(

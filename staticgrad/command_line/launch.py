@@ -24,11 +24,13 @@ NUMBERS = {
 
 
 def launch(given: Namespace) -> int:
-    """Start the processes and wait for them. Returns the launcher's exit code: not 0 where one of them failed. Raises Misuse
-    for a file that there is not, MissingExtra without mpi4py."""
+    """Start the processes and wait for them. Returns the launcher's exit code: not 0 where one of them failed, and all of
+    `restarts` attempts after it. Raises Misuse for a file that there is not, MissingExtra without mpi4py."""
     need("mpi4py", "mpi")
     if given.processes < 1:
         raise Misuse(f"-n is at least 1, got {given.processes}")
+    if given.restarts < 0:
+        raise Misuse(f"--restarts is at least 0, got {given.restarts}")
     if not Path(given.file).is_file():
         raise Misuse(f"there is no file {given.file}")
     beside = Path(sys.executable).with_name("mpirun")
@@ -46,7 +48,15 @@ def launch(given: Namespace) -> int:
     if given.hosts:
         command += ["--host", given.hosts]
     command += [sys.executable, "-m", "staticgrad.command_line.launch", given.file, *given.arguments]
-    return subprocess.run(command, env=environment(os.environ, threads), check=False).returncode
+    for attempt in range(given.restarts + 1):
+        numbers = {"TORCHELASTIC_RESTART_COUNT": str(attempt), "TORCHELASTIC_MAX_RESTARTS": str(given.restarts)}
+        code = subprocess.run(command, env=environment(os.environ, threads) | numbers, check=False).returncode
+        if code == 0:
+            break
+        if attempt < given.restarts:
+            told = f"staticgrad launch: exit code {code}; restart {attempt + 1} of {given.restarts}"
+            print(told, file=sys.stderr, flush=True)
+    return code
 
 
 def environment(of: Mapping[str, str], threads: int) -> dict[str, str]:

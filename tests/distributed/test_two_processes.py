@@ -63,6 +63,34 @@ def test_a_process_that_does_not_come(tmp_path):
     assert "rank 0 failed (DistError" in ended.stderr
 
 
+def test_restarts_go_on_from_what_the_program_saved(tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text(
+        "import os, pathlib, sys\n"
+        "import staticgrad as sg\n"
+        "import staticgrad.distributed as dist\n"
+        "dist.init_process_group()\n"
+        "saved, x = pathlib.Path(sys.argv[1]), sg.zeros(1)\n"
+        "if saved.exists():\n"
+        "    x = sg.load(saved)\n"
+        "while x.item() < 6:\n"
+        "    if x.item() == 4 and os.environ['TORCHELASTIC_RESTART_COUNT'] == '0' and dist.get_rank() == 1:\n"
+        "        raise ValueError('lost')\n"
+        "    x += 1\n"
+        "    dist.all_reduce(x, 'max')\n"
+        "    if dist.get_rank() == 0:\n"
+        "        print('step', int(x.item()), flush=True)\n"
+        "        sg.save(x, saved)\n"
+        "    dist.barrier()\n"
+    )
+    ended = launch("--restarts", "2", str(program), str(tmp_path / "x.safetensors"))
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split("\n")[:-1] == [f"step {i}" for i in range(1, 7)]
+    assert "ValueError: lost" in ended.stderr
+    assert "staticgrad launch: exit code 1; restart 1 of 2" in ended.stderr
+    assert "restart 2" not in ended.stderr
+
+
 def test_an_error_in_one_process_ends_all(tmp_path):
     program = tmp_path / "train.py"
     program.write_text(
