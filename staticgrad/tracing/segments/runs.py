@@ -165,7 +165,7 @@ class SegmentedRuns:
         known = not made
         self.others, self.compiled = (0, 0) if known else (self.others + 1, self.compiled + sum(s.operations for s in made))
         if self.wandering:
-            self._warn(f"took another road in each of its latest {self.others} calls, so it runs operation by operation now")
+            self._warn(f"took another road in each of its latest {self.others} calls, so it runs operation by operation now", 6)
         if not known or self.small:
             self.steady = self.operations = self.elements = 0
         self.operations += deferral.operations
@@ -177,12 +177,12 @@ class SegmentedRuns:
             self.steady = self.operations = self.elements = 0
 
     def _full(self) -> None:
-        self._warn(f"takes other branches in every call: beyond {MOST} segments it runs operation by operation")
+        self._warn(f"takes other branches in every call: beyond {MOST} segments it runs operation by operation", 5)
 
-    def _warn(self, what: str) -> None:
+    def _warn(self, what: str, level: int) -> None:
         if not self.warned:
             self.warned = True
-            logs.warn(f"{self.name} {what} ({self.why})", 4)
+            logs.warn(f"{self.name} {what} ({self.why})", level)
 
     @property
     def plan(self) -> Any:
