@@ -36,11 +36,12 @@ LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Aw
 class Step:
     """Lines of a program that make one training step.
 
-    kind: "eager", "compiled", or "torch". loss: the place of the loss among the results. record: notes the calls.
+    kind: "eager", "compiled", or "torch". loss: the place of the loss among the results. whole: whether the lines compute it.
+    record: notes the calls.
     """
 
-    def __init__(self, fn: Callable[..., Any], title: str, loss: int | None, kind: str, record: Recorder | None):
-        self.fn, self.title, self.loss, self.kind, self.record = fn, title, loss, kind, record
+    def __init__(self, fn: Callable[..., Any], title: str, loss: int | None, whole: bool, kind: str, record: Recorder | None):
+        self.fn, self.title, self.loss, self.whole, self.kind, self.record = fn, title, loss, whole, kind, record
         self.calls = 0
 
     def __call__(self, *args: Any) -> Any:
@@ -52,7 +53,9 @@ class Step:
         return self.record.call(self, args)
 
     def _begin(self) -> None:
-        if self.kind == "compiled":
+        if self.kind == "compiled" and not self.whole:
+            print(f"staticgrad: left as it is {self.title}: the forward pass is outside of these lines", file=sys.stderr)
+        elif self.kind == "compiled":
             from ..tracing import compile
 
             self.fn = compile(self.fn)
@@ -114,9 +117,9 @@ class Steps:
             setattr(builtins, MAKE, self.make)
         return compile(tree, path, "exec", dont_inherit=True)
 
-    def make(self, fn: Callable[..., Any], title: str, loss: int | None) -> Step:
+    def make(self, fn: Callable[..., Any], title: str, loss: int | None, whole: bool) -> Step:
         """The step of a function that a program's text defines."""
-        return Step(fn, title, loss, self.kind, self.record)
+        return Step(fn, title, loss, whole, self.kind, self.record)
 
 
 def _leading(statement: ast.stmt) -> bool:
@@ -267,8 +270,10 @@ class _Text:
         if any(name.startswith("__") and not name.endswith("__") for line in lines for name in _words(line)):
             return False  # names that Python changes inside of classes
         results = sorted(bound) if function is None else self._read_elsewhere(function, lines, bound)
+        whole = True
         lost = next((name for part in _own(statements[at]) if (name := _differentiated(part))), None)
         if (lost in bound and lost not in results) or (lost is not None and lost not in bound):
+            whole = lost in bound
             results.append(lost)
         name = f"{STEP}{lines[0].lineno}"
         first, last = lines[0].lineno, lines[-1].end_lineno
@@ -279,7 +284,11 @@ class _Text:
         if sys.version_info >= (3, 12):
             made.type_params = []
         loss = None if lost is None else results.index(lost)
-        step = ast.Call(ast.Name(MAKE, ast.Load()), [ast.Name(name, ast.Load()), ast.Constant(title), ast.Constant(loss)], [])
+        step = ast.Call(
+            ast.Name(MAKE, ast.Load()),
+            [ast.Name(name, ast.Load()), ast.Constant(title), ast.Constant(loss), ast.Constant(whole)],
+            [],
+        )
         call = ast.Call(ast.Name(name, ast.Load()), [ast.Name(x, ast.Load()) for x in inputs], [])
         for node in (made, end_line, call):
             ast.copy_location(node, lines[0])
