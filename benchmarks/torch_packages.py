@@ -194,17 +194,22 @@ def stable_baselines3() -> Any:
     import gymnasium as gym
     from stable_baselines3 import DQN, PPO
 
-    losses = []
-    for kind, settings in (
-        (PPO, {"n_steps": 32, "batch_size": 32, "n_epochs": 2}),
-        (DQN, {"learning_starts": 8, "batch_size": 8}),
+    losses, x, actions, y = [], draw(8, 4), classes(2, 8), draw(8, 2)
+
+    def policy_loss(policy: Any) -> Any:
+        values, log_prob, entropy = policy.evaluate_actions(x, actions)
+        return F.mse_loss(values.flatten(), y[:, 0]) - log_prob.mean() - 0.01 * entropy.mean()
+
+    for kind, loss, settings in (
+        (PPO, policy_loss, {"n_steps": 32, "batch_size": 32, "n_epochs": 2}),
+        (DQN, lambda policy: F.smooth_l1_loss(policy.q_net(x), y), {"learning_starts": 8, "batch_size": 8}),
     ):
         agent = kind("MlpPolicy", gym.make("CartPole-v1"), seed=0, device="cpu", **settings)
         start(agent.policy)
-        agent.learn(64)
-        observation = np.zeros((1, 4), np.float32)
-        action, _ = agent.predict(observation, deterministic=True)
-        losses.append(float(np.asarray(action).shape[0]))
+        losses += train(agent.policy, lambda policy=agent.policy, loss=loss: loss(policy), agent.policy.optimizer)
+        agent.learn(64)  # whose actions are drawn: another generator, other losses
+        action, _ = agent.predict(np.zeros((1, 4), np.float32), deterministic=True)
+        assert np.asarray(action).shape == (1,)
     return losses
 
 

@@ -41,6 +41,7 @@ MENU = [
         "Reference": [
             REFERENCE,
             {"PyTorch's names": "torch_coverage.md"},
+            {"Packages that import torch": "torch_packages.md"},
             {"TensorFlow 1's names": "tf1_names.md"},
             {"ONNX's cases": "onnx_cases.md"},
         ]

@@ -25,15 +25,32 @@ PROGRAMS = ROOT / "benchmarks" / "torch_packages.py"
 KINDS = {"eager": [], "compiled": ["--compile"]}
 TOLERANCE = 1e-3
 """The largest difference of a loss, relative to PyTorch's, that rounding explains over the steps of a program."""
-LEFT_OUT = re.compile(r"(?i)(torch|triton|torchaudio|nvidia-.*|cuda-.*)$")
+LEFT_OUT = "torch|triton|torchaudio|torchvision|nvidia-.*|cuda-.*"
 """Requirements that are not installed where the front stands for them."""
 MORE = {
     "stable-baselines3": ["gymnasium"],
     "botorch": ["pyre-extensions"],
-    "lightning-fabric": [],
     "torch-geometric": ["aiohttp"],
+    "pytorch-tabnet": ["pandas"],
 }
 """Packages that a program needs beside its own."""
+VERSIONS = {"kornia": "<0.9"}
+"""Kornia 0.9 makes tensors of float16 and bfloat16 when it is imported, which there are not here."""
+MISSING = """
+import importlib.metadata as m, re, sys
+from packaging.requirements import Requirement
+def known(name):
+    try: return bool(m.version(name))
+    except m.PackageNotFoundError: return False
+wanted = {}
+for text in [*sys.argv[2:], *(r for d in m.distributions() for r in d.requires or ())]:
+    r = Requirement(text)
+    asked = (r.marker is None or r.marker.evaluate({"extra": ""})) and not re.fullmatch(sys.argv[1], r.name, re.I)
+    if asked and not known(r.name):
+        wanted.setdefault(re.sub("[-_.]+", "-", r.name).lower(), f"{r.name}{r.specifier}")
+print("\\n".join(wanted.values()))
+"""
+"""A program that prints what installed packages and its arguments need and the environment lacks, without extras."""
 
 
 def names() -> list[str]:
@@ -55,27 +72,11 @@ def environment(folder: Path, *first: str) -> Path:
     return python
 
 
-def requirements(python: Path, package: str) -> list[str]:
-    """What an installed package needs, as pip spells it, without extras."""
-    code = f"import importlib.metadata as m; print(chr(10).join(m.requires({package!r}) or []))"
-    lines = run(python, "-c", code).stdout.splitlines()
-    return [line.partition(";")[0].strip() for line in lines if "extra ==" not in line]
-
-
-def install(python: Path, package: str, seen: set[str]) -> None:
-    """Install a package and all that it needs, except PyTorch."""
-    name = re.split(r"[\s\[<>=!~(]", package)[0]
-    if not name or name.lower() in seen or LEFT_OUT.match(name):
-        return
-    seen.add(name.lower())
-    known = run(python, "-c", f"import importlib.metadata as m; m.version({name!r})").returncode == 0
-    if not known:
-        done = run(python, "-m", "pip", "install", "-q", "--no-deps", package)
-        if done.returncode:
-            print(f"{package}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
-            return
-    for other in requirements(python, name):
-        install(python, other, seen)
+def install(python: Path, packages: Sequence[str]) -> None:
+    """Install packages and all that they need, except PyTorch. Raises CalledProcessError."""
+    while wanted := run(python, "-c", MISSING, LEFT_OUT, *packages, check=True).stdout.split():
+        run(python, "-m", "pip", "install", "-q", "--no-deps", *wanted, check=True)
+        packages = ()
 
 
 def losses(command: Iterable[Any], limit: float) -> tuple[list[float] | None, float, str]:
@@ -102,17 +103,19 @@ def difference(found: Sequence[float], expected: Sequence[float]) -> float:
 
 def rows(folder: Path, packages: Sequence[str], limit: float) -> dict[str, dict[str, Any]]:
     """Install the packages, run their programs, and compare."""
-    ours = environment(folder / "front", "numpy", "numba", "networkx", "scipy", "setuptools")
-    theirs = environment(folder / "torch", "torch", "--index-url", "https://download.pytorch.org/whl/cpu")
+    ours = environment(folder / "front", "packaging", "setuptools", str(ROOT))
+    theirs = environment(folder / "torch", "torch", "torchvision", "--index-url", "https://download.pytorch.org/whl/cpu")
+    shared, beside = (
+        Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", check=True).stdout.strip())
+        for python in (ours, theirs)
+    )
+    (beside / "shared.pth").write_text(f"{shared}\n")  # after PyTorch's own requirements
+    install(ours, [f"{name}{VERSIONS.get(name, '')}" for name in (*packages, *(x for p in packages for x in MORE.get(p, ())))])
     found = {}
     for name in packages:
-        for python in (ours, theirs):
-            seen: set[str] = set()
-            for package in (name, *MORE.get(name, ())):
-                install(python, package, seen)
         version = run(ours, "-c", f"import importlib.metadata as m; print(m.version({name!r}))").stdout.strip()
         expected, seconds, error = losses([theirs, PROGRAMS, name], limit)
-        row: dict[str, Any] = {"version": version, "torch": error or f"{seconds:.1f} s"}
+        row: dict[str, Any] = {"version": version, "torch": error, "seconds": seconds}
         for kind, options in KINDS.items():
             own, took, error = losses([ours, "-m", "staticgrad", "torch", *options, PROGRAMS, name], limit)
             apart = math.inf if own is None or expected is None else difference(own, expected)
@@ -131,20 +134,25 @@ HEADER = """\
 
 Packages of other people that import torch, installed without PyTorch and unchanged, under `python -m staticgrad torch`. Each
 trains something small, as its documentation shows it: `benchmarks/torch_packages.py`. The columns are the largest relative
-difference of a loss from PyTorch {torch}'s, from the same initial values, eagerly and with `--compile`.
+difference of a loss from PyTorch {torch}'s, from the same initial values, eagerly and with `--compile`, and the seconds of a
+program of some steps with its imports and the compilation, in PyTorch, eagerly and compiled.
 
-{works} of {all} give PyTorch's losses, no line of them changed.
+{works} of {all} give PyTorch's losses eagerly, {compiled} compiled, no line of them changed.
 
-| package | version | eager | compiled |
-|---|---|---|---|
+| package | version | eager | compiled | PyTorch, s | eager, s | compiled, s |
+|---|---|---|---|---|---|---|
 """
 
 
 def page(found: dict[str, dict[str, Any]], torch: str) -> str:
     """The table."""
-    works = sum(row["eager works"] for row in found.values())
-    lines = [f"| {name} | {row['version']} | {row['eager']} | {row['compiled']} |" for name, row in sorted(found.items())]
-    return HEADER.format(torch=torch, works=works, all=len(found)) + "\n".join(lines) + "\n"
+    lines = []
+    for name, row in sorted(found.items()):
+        times = " | ".join(f"{row[key]:.1f}" if row[key] else "" for key in ("seconds", "eager seconds", "compiled seconds"))
+        error = f"{row['eager']}; PyTorch: {row['torch']}" if row["torch"] else row["eager"]
+        lines.append(f"| {name} | {row['version']} | {error} | {row['compiled']} | {times} |")
+    works, compiled = (sum(row[f"{kind} works"] for row in found.values()) for kind in KINDS)
+    return HEADER.format(torch=torch, works=works, compiled=compiled, all=len(found)) + "\n".join(lines) + "\n"
 
 
 def main() -> None:
