@@ -17,7 +17,7 @@ from ..eager.grad_mode import modes
 from ..eager.inplace import in_place_of
 from ..eager.item_assignment import fitting, places_named
 from ..eager.tensor import Tensor, unrecorded_view
-from ..errors import ArgumentError, ShapeError
+from ..errors import IndexRangeError, ShapeError
 from ..ir import Layout, Node, OpDef, View
 from ..operators import F, Symbol, apply
 from ..operators.memory import reshaped
@@ -292,7 +292,7 @@ def _masked(x: Any, mask: Any, value: Any) -> Any:
     """x with a value in the places of a mask, the same in all of them along the mask's axes."""
     lead = len(mask.shape)
     if tuple(mask.shape) != tuple(x.shape[:lead]):
-        raise ArgumentError(
+        raise IndexRangeError(
             f"setitem: The shape of the mask {shape_text(mask.shape)} does not match the shape of the indexed tensor "
             f"{shape_text(x.shape)}"
         )
