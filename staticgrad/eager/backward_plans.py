@@ -131,6 +131,8 @@ class TapePlan:
         rows: list[tuple[Tensor, DeferredGradient]] = []
         for number, how, parts in self.rows:
             given = [values[part] if isinstance(part, int) else part(arrays) for part in parts]
+            if not self.computes and any(g.shape != part.type.shape for g, part in zip(given, how.parts, strict=True)):
+                return None  # other numbers of rows, at which no plan has looked
             if rest or targets is not None:  # the engine adds to arrays, and who asks for a gradient reads it
                 found.append((leaves[number], how.make(given)))
             else:  # what it is made of has to be in memory that nobody else holds until then

@@ -50,9 +50,6 @@ CHOSEN: dict[str, tuple[str, ...]] = {
         *(f"functional.{name}/1 {G}" for name in ("celu", "elu", "hardshrink", "hardsigmoid", "hardswish", "relu6", "selu")),
         *(f"functional.{name}/1 {G2}" for name in ("celu", "elu", "hardswish", "selu")),
     ),
-    "a missing upper bound is infinite, and a bound that is no less has no gradient": (
-        *(f"{name}/2 {G}" for name in ("clamp", "clamp_min", "clip")),
-    ),
     "the second derivative at the threshold is that from below": (f"functional.softplus/1 {G2}",),
     "no gradient flows, there it is not defined": (f"nextafter/2 {G}",),
 }
