@@ -410,3 +410,30 @@ def test_symbols_have_no_class():
     assert x.as_subclass(sg.Tensor) is x
     with pytest.raises(sg.TraceError, match="a tensor of class Plain"):
         x.as_subclass(Plain)
+
+
+@pytest.mark.parametrize("base", [sg.Tensor, nn.Parameter])
+@pytest.mark.parametrize("detached", [False, True])
+def test_a_compiled_function_that_changes_one_in_place_leaves_its_class(base, detached):
+    class Point(base):
+        pass
+
+    def run(compiled):
+        point = sg.Tensor._make_subclass(Point, sg.ones(2), True)
+        point.factor = 0.5
+
+        def step():
+            point.grad = None
+            loss = (point * point).sum()
+            loss.backward()
+            with sg.no_grad():
+                target = point.detach() if detached else point
+                target.copy_(target - 0.1 * point.grad * (point.factor if isinstance(point, Point) else 9.0))
+            return loss
+
+        call = sg.compile(step) if compiled else step
+        losses = [call().item() for _ in range(4)]
+        assert type(point) is Point
+        return losses
+
+    assert run(True) == pytest.approx(run(False), rel=1e-6)

@@ -473,14 +473,13 @@ class Deferral:
         return True
 
     def replaceable(self, x: Tensor, owner: Tensor | None = None) -> bool:
-        """Whether nobody else sees the memory of x. owner: the tensor that x was detached from."""
-        if x._base is not None or x._record is not None or viewed(x):
-            return False
-        others = 0
-        if owner is not None:
-            if owner._base is not None or owner._record is not None or viewed(owner):
+        """Whether nobody else sees the memory of x, which isn't of a class of the user's: a pending tensor has none. owner: the
+        tensor that x was detached from."""
+        for tensor in (x,) if owner is None else (x, owner):
+            ordinary = tensor.__class__ is PublicTensor or tensor.__class__ is Pending
+            if not ordinary or tensor._base is not None or tensor._record is not None or viewed(tensor):
                 return False
-            others = 1
+        others = owner is not None
         if x.__class__ is Pending:
             value: Value = x._value
             written = x._home is not None or (owner is not None and owner._home is not None)  # type: ignore[attr-defined]
