@@ -108,7 +108,10 @@ def record(path: str, kind: str, steps: int, program: str, arguments: list[str],
         else:
             stack.enter_context(TORCH_FRONT.open())
         with suppress(Finished):
-            code = run(program, arguments, as_module, made.code)
+            try:
+                code = run(program, arguments, as_module, made.code)
+            except SystemExit as end:
+                code = end.code if isinstance(end.code, int) else int(end.code is not None)
     error = "" if recorder.losses else "the program's files call no backward() in lines that make a step" * (not made.found)
     if recorder.losses or error:
         found = {

@@ -250,6 +250,7 @@ UNNAMED = """
 
     torch.manual_seed(0)
     Trainer().run(2.0)
+    raise SystemExit(0)
 """
 
 
@@ -257,8 +258,8 @@ UNNAMED = """
 def test_a_loss_without_a_name_is_recorded(tmp_path, call, factor):
     text = textwrap.dedent(UNNAMED)
     (tmp_path / "program.py").write_text(text.replace("{call}", call))
-    done = command("torch", "--compare", "2", "program.py", cwd=tmp_path)
-    first, second = ([float(x) for x in line.split()[1:3]] for line in done.stdout.splitlines()[-2:])
+    done = command("torch", "--compare", "9", "program.py", cwd=tmp_path)
+    first, second = ([float(x) for x in line.split()[1:3]] for line in done.stdout.splitlines()[-4:-2])
     assert first[0] == pytest.approx(first[1])
     assert second[0] == pytest.approx(second[1])
     assert 0 < second[0] < first[0]
