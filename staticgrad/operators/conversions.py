@@ -49,7 +49,10 @@ def to(
 ) -> Tensor:
     """This tensor in another dtype, on a device, or in the dtype of another tensor: `to(dtype)`, `to(device)`,
     `to(device, dtype)`, `to(other)`. Raises DeviceError for a device other than the CPU."""
-    _, dtype, _, copy, memory_format = parse_to(*args, device=device, dtype=dtype, copy=copy, memory_format=memory_format)
+    if len(args) == 1 and device is None and isinstance(args[0], np.dtype):  # the usual call
+        dtype = args[0]
+    else:
+        _, dtype, _, copy, _ = parse_to(*args, device=device, dtype=dtype, copy=copy)
     result = self if dtype is None else F.astype(self, dtype)
     if memory_format not in (None, "torch.preserve_format") and not result.is_contiguous(memory_format):
         return F.clone(result, memory_format=memory_format)
