@@ -31,6 +31,8 @@ BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?:\n```(?P<kind>text|console)\n(?P<output>.*?)^```\n)?", re.DOTALL | re.MULTILINE
 )
 PICTURE = re.compile(r"!\[[^\]]*\]\(images/(?P<name>[^)]+)\)")
+MEASURED = {"warmup.svg"}
+"""Pictures of a benchmark's, which no page makes."""
 PAGES = {page.stem: page for page in sorted(DOCS.glob("*.md")) if BLOCK.search(page.read_text(encoding="utf-8"))}
 UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
 
@@ -88,7 +90,7 @@ def test_a_page_prints_what_it_shows(name, tmp_path, monkeypatch, lines_noted):
         if UPDATE and (tmp_path / picture).exists():
             shutil.copy(tmp_path / picture, DOCS / "images" / picture)
         assert (DOCS / "images" / picture).exists()
-        assert (tmp_path / picture).exists(), f"no block of {page.name} makes {picture}"
+        assert picture in MEASURED or (tmp_path / picture).exists(), f"no block of {page.name} makes {picture}"
 
 
 @pytest.mark.skipif(shutil.which("pyright", path=str(Path(sys.executable).parent)) is None, reason="needs pyright")
