@@ -25,11 +25,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import staticgrad as sg
+from staticgrad.namespaces.paths import PATHS
 from staticgrad.nn import functional as NN
 from staticgrad.operators import Symbol, public_functions
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "torch_coverage.md"
+TREE = Path(__file__).with_name("torch_paths.json")
+UNAVAILABLE = ROOT / "staticgrad" / "namespaces" / "unavailable.txt"
+"""Both are of `tools/torch_paths.py`."""
+MOST = 8
+"""Missing names of a module that the page shows."""
 NAMES = Path(__file__).with_name("torch_names.json")
 
 FUNCTIONS = "torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft"
@@ -593,7 +599,43 @@ def page(cells: dict[str, list[str]]) -> str:
         lines += [f"### `{space}`", "", "| | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
         lines += [f"| `{name}` | " + " | ".join(row) + " |" for name, row in here.items()]
         lines += [f"| {len(here)} functions | " + " | ".join(_works(here, i) for i in range(len(COLUMNS))) + " |", ""]
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join([*lines, *module_paths(version)]).rstrip() + "\n"
+
+
+def module_paths(version: str) -> list[str]:
+    """The section of modules: for each path of PyTorch's what an import of it gives under the torch front."""
+    tree: dict[str, Any] = json.loads(TREE.read_text(encoding="utf-8"))
+    listed = dict(line.split(": ", 1) for line in UNAVAILABLE.read_text(encoding="utf-8").splitlines())
+    absent = listed.pop("*").split()
+    here = [path for path in sorted(PATHS) if _below(tree, path) is not None]
+    lines = [
+        "## Modules",
+        "",
+        f"PyTorch {version} has {_size(tree)} modules. `python -m staticgrad torch` imports all of them: {len(here)} have",
+        "names of this library, the others, with the number of modules in them, raise UnsupportedError where they are used.",
+        "Of the names that a module is without, which raise on use as well, the first are named.",
+        "",
+        "| module | without |",
+        "|---|---|",
+    ]
+    for path in here:
+        names = listed.get(path, "").split()
+        more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+        lines.append(f"| `torch.{path}` | {', '.join(f'`{name}`' for name in names[:MOST])}{more} |")
+    lines += ["", "| raises on use | modules |", "|---|---:|"]
+    return [*lines, *(f"| `torch.{path}` | {_size(_below(tree, path) or {}) + 1} |" for path in absent)]
+
+
+def _below(tree: dict[str, Any], path: str) -> dict[str, Any] | None:
+    """The modules in that of a path; None where PyTorch has no such path."""
+    found: dict[str, Any] | None = tree
+    for part in path.split("."):
+        found = None if found is None else found.get(part)
+    return found
+
+
+def _size(tree: dict[str, Any]) -> int:
+    return sum(1 + _size(below) for below in tree.values())
 
 
 def _works(rows: dict[str, list[str]], column: int) -> str:
