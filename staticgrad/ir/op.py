@@ -126,8 +126,9 @@ class OpDef:
     """Of an op whose result in eager mode is a view that no `View` describes, because its elements are parts of the
     operand's: `(operand, value)`, the operand whose view has that value."""
     opened: Callable[..., Any] | None = None
-    """`opened(operand, attrs)`: of an op whose result is a view, an equal value that is none, for attributes with numbers of
-    Python in them that each run finds anew; None where these can't be followed."""
+    """`opened(operand, attrs)`: for attributes with numbers of Python in them that each run finds anew, an equal value, which
+    is no view, and attributes without such numbers that give a result of the same layout; None where the numbers can't be
+    followed."""
     complex: OverComplex | None = None
     """How it computes with complex numbers. None: it follows from `emit` and `jvp`, or the op refuses them."""
     identity: str = field(default="", repr=False)

@@ -5,7 +5,8 @@ A plan places values as it likes. A program that asks for the order of elements 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from ..base.types import shape_text
@@ -13,25 +14,28 @@ from ..errors import ShapeError
 from ..ir import Layout, Node, Pointwise, View
 from .dispatch import F
 
+NONE: Mapping[Node, Node] = MappingProxyType({})
+
 
 def span_of(extents: Sequence[int], steps: Sequence[int]) -> int:
     """The elements of memory from the first to the last of those at these strides."""
     return 1 + sum((d - 1) * s for d, s in zip(extents, steps, strict=True))
 
 
-def layout_of(node: Node, known: dict[Node, Layout | None]) -> Layout | None:
+def layout_of(node: Node, known: dict[Node, Layout | None], alike: Mapping[Node, Node] = NONE) -> Layout | None:
     """The layout of a value; None where extents are unknown. known: layouts found before, and those of leaves that are not
-    row-major."""
+    row-major; alike: for values that stand for others, values in whose layout eager mode has them."""
     stack = [node]
     while stack:
         last = stack[-1]
-        missing = [] if _row_major(last) else [i for i in last.inputs if i not in known]
+        needed = [alike[last]] if last in alike else () if _row_major(last) else last.inputs
+        missing = [i for i in needed if i not in known]
         if last in known:
             stack.pop()
         elif missing:
             stack.extend(missing)
         else:
-            known[last] = _layout(last, known)
+            known[last] = known[alike[last]] if last in alike else _layout(last, known)
             stack.pop()
     return known[node]
 

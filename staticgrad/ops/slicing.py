@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from operator import index, itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -138,14 +138,22 @@ def _selects(slices: Slices) -> bool:
     return bool(slices) and isinstance(slices[-1], int)
 
 
-def _places(shape: Sequence[Any], slices: Slices) -> list[tuple[Any, Any]] | None:
-    """For each axis that is sliced, what is the same in each run, and the places that differ, or None. The extents have to be
-    the same in each run; None for others."""
-    parts: list[tuple[Any, Any]] = []
+class Part(NamedTuple):
+    """What is taken along an axis, for positions that may differ between runs. slices: what is the same in each run; places:
+    those that differ, or None; alike: a slice without such positions that gives the same strides and extent."""
+
+    slices: Any
+    places: Any
+    alike: Any
+
+
+def _parts(shape: Sequence[Any], slices: Slices) -> list[Part] | None:
+    """For each axis that is sliced, what is taken. The extents have to be the same in each run; None for others."""
+    parts: list[Part] = []
     for s, extent in zip(slices, shape, strict=False):
         start, stop, step = s if s.__class__ is tuple else (s, None, None)
         if not any(issubclass(type(p), UnknownNumber) for p in (start, stop, step)):
-            parts.append((s, None))
+            parts.append(Part(s, None, s))
             continue
         sliced = s.__class__ is tuple
         if type(extent) is not int or not issubclass(type(start), UnknownNumber) or (sliced and type(step) is not int):
@@ -154,30 +162,31 @@ def _places(shape: Sequence[Any], slices: Slices) -> list[tuple[Any, Any]] | Non
         if not sliced:
             if not 0 <= start < extent:
                 return None
-            parts.append((WHOLE, start.tensor()))
+            parts.append(Part(WHOLE, start.tensor(), 0))
             continue
         stop = extent if stop is None else stop + extent if stop < 0 else stop
         if step < 1 or not 0 <= start <= stop <= extent:
             return None
-        parts.append((WHOLE, F.add(start.tensor(), np.arange(0, index(stop - start), step))))
+        count = index(stop - start)
+        parts.append(Part(WHOLE, F.add(start.tensor(), np.arange(0, count, step)), (0, count, step)))
     return parts
 
 
 def _opened(x: Any, slices: Slices) -> Any:
     """The part whose positions differ between runs, picked by them."""
-    parts = _places(x.shape, slices)
+    parts = _parts(x.shape, slices)
     if parts is None:
         return None
-    x = apply(slice_op, x, slices=tuple([s for s, _ in parts]))
+    x = apply(slice_op, x, slices=tuple([part.slices for part in parts]))
     for axis, places in _picks(parts):
         x = F.take(x, places, axis)
-    return x
+    return x, {"slices": tuple([part.alike for part in parts])}
 
 
-def _picks(parts: Sequence[tuple[Any, Any]]) -> Iterator[tuple[int, Any]]:
+def _picks(parts: Sequence[Part]) -> Iterator[tuple[int, Any]]:
     """The places that differ, each with its axis of the part so far."""
     axis = 0
-    for s, places in parts:
+    for s, places, _ in parts:
         if places is not None:
             yield axis, places
         axis += s.__class__ is tuple and (places is None or len(places.shape))
@@ -185,15 +194,16 @@ def _picks(parts: Sequence[tuple[Any, Any]]) -> Iterator[tuple[int, Any]]:
 
 def _put_back(g: Any, like: Any, slices: Slices) -> Any:
     """Zeros with g at positions that differ between runs."""
-    parts = _places(like.shape, slices)
+    parts = _parts(like.shape, slices)
     if parts is None:
         return None
     for axis, places in reversed([*_picks(parts)]):
         g = g if places.shape else F.expand_dims(g, axis)
-        extent = next(n for n, (_, p) in zip(like.shape, parts, strict=False) if p is places)
+        extent = next(n for n, part in zip(like.shape, parts, strict=False) if part.places is places)
         zeros = np.zeros((*g.shape[:axis], extent, *g.shape[axis + 1 :]), g.dtype)
         g = F.index_add(zeros, axis, places, g)
-    return apply(unslice_op, g, like, slices=tuple([s for s, _ in parts]))
+    total = apply(unslice_op, g, like, slices=tuple([part.slices for part in parts]))
+    return total, {"slices": tuple([part.alike for part in parts])}
 
 
 slice_op = define(

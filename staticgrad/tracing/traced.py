@@ -171,6 +171,8 @@ class Traced(Symbol):
 
     def _storage(self, offset: int | None, extents: Sequence[int], steps: Sequence[int]) -> tuple[AnyTensor, int]:
         layout = self._layout()
+        if offset is not None:
+            self.tracer.check_picked([self])  # its own offset differs between runs
         first = 0 if offset is None else offset - layout.offset
         own = self._dense()
         if own is None or first < 0 or first + span_of(extents, steps) > int(self.numel()):
@@ -181,7 +183,7 @@ class Traced(Symbol):
     def is_view(self) -> bool:
         """Shares memory with another tensor in eager mode."""
         stopped = self.node.op.plain is stop_gradient_op and self.node not in self.tracer.cut
-        return stopped or self.node.op.aliases
+        return stopped or self.node.op.aliases or self.node in self.tracer.picked
 
     # Python asks for a value ------------------------------------------------------------------------------------------
 

@@ -219,6 +219,8 @@ def _saved_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
     """A value that `node` read or made, unless a backward pass freed it or an in-place change took its memory."""
     if node in tracer.freed:
         return LostValue(tracer.graph, value, messages.freed)
+    if tracer.lost(value):
+        return LostValue(tracer.graph, value, tracer.refuse_picked)
     if tracer.writers.get(node) is memory_node(value):
         return Symbol(tracer.graph, tracer.own(Symbol(tracer.graph, value)).node)  # eager mode has saved a copy
     if tracer.overwritten and not (value is node and node.op.aliases):

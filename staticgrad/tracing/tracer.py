@@ -109,7 +109,8 @@ class Tracer:
         self.counted_apart: set[Node] = set()
         """Values of `x.data`."""
         self.picked: dict[Node, Node] = {}
-        """Values that stand for views at positions which differ between runs, with the memory that eager mode has them in."""
+        """Values that stand for views at positions which differ between runs, with views of the same memory, in the same
+        layout, at a position that is known."""
         self.counted: set[int] = set()
         """Leaves with counted changes, by id."""
         self.rebound: dict[Node, Where | None] = {}
@@ -471,19 +472,32 @@ class Tracer:
 
     def _opened(self, op: OpDef, x: Any, attrs: Mapping[str, Any]) -> Traced | None:
         """An equal value for a view at a position that differs between runs. It shares no memory, so the trace must not show
-        that: changes of either, results and layouts are refused, and the next trace has the numbers' values."""
+        that: changes of either, results and offsets are refused, and the next trace has the numbers' values."""
         assert op.opened is not None
         base = self.value(x) if isinstance(x, Tensor) else x
-        found: Traced | None = op.opened(base, **attrs) if isinstance(base, Traced) and not state.inside else None
-        if found is not None:
-            self.picked[found.node] = memory_node(base.node)
+        opened = op.opened(base, **attrs) if isinstance(base, Traced) and not state.inside else None
+        if opened is None:
+            return None
+        found: Traced = opened[0]
+        if op.aliases:
+            self.picked[found.node] = append(self.graph, op, (base.node,), opened[1]).node
         return found
 
     def check_picked(self, values: Iterable[Traced]) -> None:
         """Raises TraceError for values that outlive the trace and that eager mode has in the memory of something else."""
         nodes = [memory_node(x.node) for x in values] if self.picked else []
         if any(node in self.picked for node in nodes):
-            self.refuse("a view at a position that differs between calls outlives the trace, and shares memory")
+            self.refuse_picked()
+
+    def refuse_picked(self) -> NoReturn:
+        self.refuse("the memory of a view at a position that differs between calls is asked for, or outlives the trace")
+
+    def lost(self, node: Node) -> bool:
+        """Whether eager mode has a value at a position that differs between runs, in memory that has changed since."""
+        if not self.picked or memory_node(node) not in self.picked:
+            return False
+        memory = self.memory(node)
+        return memory in self.overwritten or memory in self.followed or memory in self.rebound
 
     def number(self, x: Traced) -> Any:
         """The number of a tensor of one element."""
@@ -586,8 +600,7 @@ class Tracer:
         """Raises TraceError for a view whose base was changed in place: eagerly it would show the change."""
         if not (self.overwritten or self.followed) or self.differentiating:
             return
-        memory = memory_node(x.node)
-        memory = self.picked.get(memory, memory)
+        memory = self.memory(x.node)
         if memory is not x.node and (memory in self.overwritten or memory in self.followed):
             self.refuse(
                 f"{x.describe()} is a view of a tensor that was changed in place after it was taken",
@@ -635,15 +648,24 @@ class Tracer:
 
     def layout(self, x: Traced) -> Layout:
         """The layout of a value in eager mode. The trace then depends on which arguments are row-major."""
-        self.check_picked([x])
         self.ordered = True
-        layout = layout_of(x.node, self.layouts)
+        layout = self._layout(x.node)
         assert layout is not None  # every extent is known while tracing
         return layout
 
+    def _layout(self, node: Node) -> Layout | None:
+        return layout_of(node, self.layouts, self.picked)
+
+    def memory(self, node: Node) -> Node:
+        """As `memory_node`, of views at positions that differ between runs as well."""
+        node = memory_node(node)
+        while node in self.picked:
+            node = memory_node(self.picked[node])
+        return node
+
     def version(self, x: Traced) -> int | None:
         """Number of in-place changes of a value's memory; None for memory that existed before the run."""
-        memory = memory_node(x.node)
+        memory = self.memory(x.node)
         known = self.counts(x.node) is memory and memory.op.leaf not in ("placeholder", "variable")
         return self.versions.get(memory, 0) if known else None
 
@@ -737,7 +759,7 @@ class Tracer:
             self.overwritten.update((memory_node(view.seen), line) for view in views if view.seen is not None)
             if made is not None and any(memory_node(operand) is memory for operand in made.inputs):
                 self.writers[made] = memory
-        key, layout = None if x.node in self.taped else self.leaves.get(x.node), layout_of(x.node, self.layouts)
+        key, layout = None if x.node in self.taped else self.leaves.get(x.node), self._layout(x.node)
         flows, former = recorded and x.node in self.tracked, x.node
         x.node = self.own(value).node
         if same_memory and self.counted_apart:
@@ -846,7 +868,7 @@ class Tracer:
         if back is None or (x.requires_grad and not modes.now.grad):
             self._refuse_layout(x, name)
         memory, count, former = memory_node(x.node), self.version(x), x.node
-        layout = layout_of(view.node, self.layouts)
+        layout = self._layout(view.node)
         followers = [alias for alias in self._followers(x) if alias is not view]
         x.node = self.own(view).node
         self.overwritten[memory] = user_line()
@@ -877,6 +899,7 @@ class Tracer:
         x = self.value(target) if isinstance(target, Tensor) else target
         if isinstance(x, Leaf) or id(x) in self.moves or (isinstance(x, Alias) and not isinstance(x, TracedView)):
             self._refuse_layout(x, name)
+        self.check_picked([x])
         return x
 
     def _refuse_layout(self, x: Traced, name: str) -> NoReturn:

@@ -130,6 +130,19 @@ def changed_view_of_it(x, k):
     return y * 1
 
 
+def kept_view_of_a_view(x, k):
+    y = x[k : k + 3][k % 2]
+    x.add_(1)
+    return y * 2
+
+
+def transposed(x, k):
+    y = x[k : k + 2]
+    y.t_()
+    y.add_(1)
+    return y
+
+
 def given_away(x, k):
     y = sg.zeros(6)
     y.data = x[k]
@@ -150,6 +163,14 @@ SHARED = {
     "changed detached": changed_detached,
     "changed view of it": changed_view_of_it,
     "given away": given_away,
+    "kept view of a view": kept_view_of_a_view,
+    "transposed": transposed,
+    "viewed": lambda x, k: x[k : k + 2].view(-1),
+    "contiguous": lambda x, k: x[k : k + 2].contiguous(),
+    "contiguous copy": lambda x, k: x[:, k : k + 2].contiguous(),
+    "changed through a view": lambda x, k: (x[k].view(2, 3).add_(1), x * 1),
+    "changed copy": lambda x, k: (x[:, k : k + 2].reshape(-1).add_(1), x * 1),
+    "as_strided": lambda x, k: x[k : k + 3].as_strided((2, 2), (6, 1), 6 * k + 1),
 }
 
 
@@ -167,6 +188,116 @@ def test_memory_is_shared_as_eagerly(name, mode):
                     part.add_(1)
         assert_same(found, expected)
         assert_same(x, y)
+
+
+LAYOUTS = {
+    "view": lambda x, k: x[k : k + 2].view(-1) * 2,
+    "view of an item": lambda x, k: x[k].view(2, 3) * 2,
+    "view of a view": lambda x, k: x[k : k + 2].view(-1)[k : k + 3].view(3, 1) * 2,
+    "view_as": lambda x, k: x.narrow(0, k, 3).view_as(sg.zeros(2, 9)) * 2,
+    "contiguous": lambda x, k: x[k : k + 2].unsqueeze(1).contiguous() * 2,
+    "contiguous copy": lambda x, k: x[:, k : k + 2].contiguous().view(-1) * 2,
+    "returned copy": lambda x, k: x[:, k : k + 2].contiguous(),
+    "reshape": lambda x, k: x[:, k : k + 2].reshape(-1) * 2,
+    "of a result": lambda x, k: (x * 2)[k : k + 2].view(-1) * 2,
+    "detached": lambda x, k: x[k : k + 2].data.view(-1) * x.sum(),
+    "as_strided": lambda x, k: x[k : k + 3].as_strided((2, 2), (6, 1)) * 2,
+}
+ANSWERS = {
+    "order": lambda x, k: [p.is_contiguous() for p in (x[k : k + 2], x[:, k : k + 2], x[k], x[:, k], x.t()[k : k + 1])],
+    "strides": lambda x, k: [*x[k : k + 3 : 2].stride(), *x[:, k].stride(), *x.t()[k : k + 2].stride()],
+    "strides of a result": lambda x, k: [*(x.t()[k : k + 2] + 1).stride(), (x.t()[k : k + 2] + 1).is_contiguous()],
+    "is_view": lambda x, k: [x[k].is_view, x[k : k + 2].is_view, (x[k] + 1).is_view],
+    "changes": lambda x, k: (y := x * 2, z := y[k : k + 2], y.add_(1), z._version)[-1],
+    "read-only": lambda x, k: changed(x[:, :1].expand(7, 6)[k]),
+}
+
+
+def changed(x):
+    try:
+        return x.add_(1).sum()
+    except sg.StaticgradError as error:
+        return type(error).__name__
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", [*LAYOUTS, *ANSWERS])
+def test_layouts(name, mode):
+    """What is asked of the memory of a view does not depend on its position, so that one trace serves all."""
+    f, x = {**LAYOUTS, **ANSWERS}[name], operand()
+    compiled = sg.compile(f, **MODES[mode])
+    for k in (0, 1, 2, 3, 4, 2, 0):
+        found, expected = compiled(x, k), f(x, k)
+        if name in ANSWERS:
+            assert found == expected
+        else:
+            assert_same(found, expected)
+    assert mode == "split" or name == "changes" or compiled.traces <= 4, compiled.recompiles
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_gradients_of_layouts(name, dtype):
+    def slopes(w, k):
+        (first,) = sg.autograd.grad((LAYOUTS[name](w, k) ** 3).sum(), w, create_graph=True)
+        (second,) = sg.autograd.grad((first**2).sum(), w)
+        return first, second
+
+    compiled, w = sg.compile(slopes), operand(dtype, requires_grad=True)
+    for k in (0, 1, 2, 3, 4, 1):
+        for found, expected in zip(compiled(w, k), slopes(w, k), strict=True):
+            assert_same(found.detach(), expected.detach())
+    assert compiled.traces <= 4, compiled.recompiles
+
+
+LENGTHS = {
+    "to a length": lambda x, k: x[: k + 1].view(-1) * 2,
+    "from a position": lambda x, k: x[k:].view(-1) * 2,
+    "between": lambda x, k: x[k : 2 * k + 1].view(-1, 2) * 2,
+    "copy": lambda x, k: x[:, : k + 1].contiguous() * 2,
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_layouts_of_parts_of_any_length(name):
+    def slope(w, k):
+        return sg.autograd.grad((LENGTHS[name](w, k) ** 3).sum(), w)[0]
+
+    compiled, w = sg.compile(slope), sg.tensor(np.random.default_rng(0).standard_normal((40, 12)), requires_grad=True)
+    for k in (2, 3, 4, 5, 6, 7, 8, 9, 10, 5):
+        assert_same(compiled(w, k), slope(w, k))
+    assert compiled.traces <= 4, compiled.recompiles
+
+
+def changed_before_backward(x, k):
+    z = x * 1
+    loss = (z[k : k + 2] ** 2).sum()
+    z.add_(1)
+    loss.backward()
+
+
+def changed_data_before_backward(x, k):
+    y = x.detach()
+    loss = (x[0] * y[k]).sum()
+    y.data.add_(1)
+    loss.backward()
+
+
+@pytest.mark.parametrize("step", [changed_before_backward, changed_data_before_backward])
+def test_values_that_changed_before_the_backward_pass(step):
+    compiled = sg.compile(step)
+    for k in (0, 1, 2, 3, 4):
+        outcomes = []
+        for f in (compiled, step):
+            x = operand(requires_grad=True)
+            try:
+                f(x, k)
+                outcomes.append((None, x.grad))
+            except sg.StaticgradError as error:
+                outcomes.append((type(error), None))
+        assert outcomes[0][0] is outcomes[1][0]
+        if outcomes[1][1] is not None:
+            assert_same(outcomes[0][1], outcomes[1][1])
 
 
 def test_a_table_whose_rows_are_trained():

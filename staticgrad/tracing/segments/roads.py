@@ -297,9 +297,9 @@ class Roads:
             operands = [Symbol(self.graph, ref) for ref in refs]
             with at_once():
                 found = numbers.call(self.graph, lambda *given, op=op, values=values: op.opened(*given, **values), operands)
-            if isinstance(found, Symbol) and found.node.type == node.type:
-                self.layouts[found.node] = self.layout(node)
-                return Opening(form, fixed, numbers.feeds(), [*numbers.nodes.values()]), found.node
+            if found is not None and found[0].node.type == node.type:
+                self.layouts[found[0].node] = self.layout(node)
+                return Opening(form, fixed, numbers.feeds(), [*numbers.nodes.values()]), found[0].node
         return None, node
 
     def segment(self, at: Step, fetches: tuple[Node, ...], where: Any, after: Segment | None = None) -> Segment | None:
