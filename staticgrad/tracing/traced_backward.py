@@ -221,7 +221,7 @@ def _saved_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
         return LostValue(tracer.graph, value, messages.freed)
     if tracer.lost(value):
         return LostValue(tracer.graph, value, tracer.refuse_picked)
-    if tracer.writers.get(node) is memory_node(value):
+    if tracer.writers.get(node) is value:
         return Symbol(tracer.graph, tracer.own(Symbol(tracer.graph, value)).node)  # eager mode has saved a copy
     if tracer.overwritten and not (value is node and node.op.aliases):
         counts = tracer.counts(value)

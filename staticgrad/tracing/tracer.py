@@ -120,7 +120,7 @@ class Tracer:
         self.given_up: dict[int, Leaf] = {}
         """What stands for the memory that a tensor from outside had at the start, by id of one that got other memory."""
         self.writers: dict[Node, Node] = {}
-        """Operations whose results replaced a value, and that value, which they saved before."""
+        """Operations whose results replaced an operand, and that operand, which they saved before."""
         self.passed_on: set[Node] = set()
         """Gradients that eager mode has in the memory of another one or of a seed, and these."""
         self.freed: set[Node] = set()
@@ -757,8 +757,8 @@ class Tracer:
             self.overwritten.update(dict.fromkeys([memory] if data is None else data.values, line))
             views = [view for view in self.shared_views if view.base is x]
             self.overwritten.update((memory_node(view.seen), line) for view in views if view.seen is not None)
-            if made is not None and any(memory_node(operand) is memory for operand in made.inputs):
-                self.writers[made] = memory
+            if made is not None and written.node in made.inputs:
+                self.writers[made] = written.node
         key, layout = None if x.node in self.taped else self.leaves.get(x.node), self._layout(x.node)
         flows, former = recorded and x.node in self.tracked, x.node
         x.node = self.own(value).node

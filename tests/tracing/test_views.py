@@ -475,3 +475,39 @@ def test_a_change_of_a_gradient_in_the_memory_of_others_is_refused():
     with pytest.raises(sg.TraceError, match="in the memory of its grad_outputs, of another gradient"):
         sg.compile(_changes)(sg.ones(3), sg.ones(3))
     sg.compile(_changes_alone)(sg.ones(3), sg.ones(3))
+
+
+CHANGED_BY_THEMSELVES = {
+    "a part by another part": lambda z: z[:2].mul_(z[1:3]),
+    "a part by itself": lambda z: z[:2].mul_(z[:2]),
+    "a tensor by a view": lambda z: z.mul_(z.view(6, 4)),
+    "a tensor by a row": lambda z: z.div_(z[0]),
+    "a row by a row": lambda z: z[0].mul_(z[1]),
+    "a tensor by itself": lambda z: z.mul_(z),
+    "a power": lambda z: z.pow_(z),
+    "a part by a number": lambda z: z[:2].pow_(2),
+    "detached": lambda z: z.mul_(z.detach()),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED_BY_THEMSELVES)
+def test_gradients_of_changes_by_views_of_the_same_memory(name):
+    """An operation that changes its operand in place has saved that operand, and no other one of the same memory."""
+
+    def step(w):
+        z = w * 1
+        CHANGED_BY_THEMSELVES[name](z)
+        z.sum().backward()
+
+    outcomes = []
+    for f in (sg.compile(step), step):
+        w = sg.tensor(np.linspace(0.5, 1.5, 24).reshape(6, 4), requires_grad=True)
+        try:
+            f(w)
+            outcomes.append(w.grad.tolist())
+        except sg.StaticgradError as error:
+            outcomes.append(type(error))
+    if isinstance(outcomes[1], type):
+        assert outcomes[0] is outcomes[1]
+    else:
+        np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=1e-12)
