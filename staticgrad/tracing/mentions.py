@@ -28,7 +28,7 @@ from ..base.devices import device
 from ..base.number_limits import finfo, iinfo
 from ..eager.tensor import Tensor
 from ..errors import PACKAGE_DIR, TraceError, Where
-from ..operators import Symbol
+from ..operators import F, Symbol
 from ..operators.sizes import Size
 from .containers import each, pairs
 from .guards import MISSING, asks_user, body_of, has, is_a, look_up, namespace, order_of, own_value, static
@@ -64,6 +64,8 @@ PURE_MODULES = frozenset(
     ["math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "_collections", "collections", "numpy"]
 )  # fmt: skip
 """Modules whose functions of C read nothing but their arguments."""
+MODULES = (types.ModuleType, type(F))
+"""Of which the mentioned attributes count: others may come later."""
 BASES: tuple[Any, ...] = (
     object, tuple, list, dict, collections.OrderedDict, collections.defaultdict, collections.deque, set, frozenset, int, float,
     str, types.SimpleNamespace, typing.Generic, abc.ABC,
@@ -194,8 +196,8 @@ class Mentions:
                 self._hooks_of(label, value)
         elif is_a(value, type):
             self._class(label, value)
-        elif is_a(value, types.ModuleType):
-            if self.log is not None or _is_own(value.__name__):
+        elif is_a(value, MODULES):
+            if self.log is not None or value is F or _is_own(value.__name__):
                 self._hold(label, value)
         elif has(kind, "structure"):
             self._structured(label, value)
@@ -373,7 +375,7 @@ class Mentions:
         space = namespace(holder)
         if space is not None:
             self.spaces[id(space)] = space
-            if self.log is not None and not is_a(holder, types.ModuleType):
+            if self.log is not None and not is_a(holder, MODULES):
                 self.log.read("names", space, None, frozenset(space), f"vars({label})")
 
     def _object(self, label: str, value: Any) -> None:

@@ -383,6 +383,7 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:step took another road in each of its latest")
 @pytest.mark.parametrize("make", CASES)
 def test_steps_agree_with_eager_mode(make, capsys):
     assert_agreement(make, capsys)
