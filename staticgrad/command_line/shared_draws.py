@@ -14,6 +14,7 @@ from torch.utils import data
 
 import staticgrad as sg
 
+from ..utils.data.loader import seed_of_workers
 from ..utils.data.samplers import numbers_of
 
 FACTORIES = frozenset({"bernoulli", "binomial", "multinomial", "normal", "poisson", "rand", "rand_like", "randint",
@@ -50,6 +51,12 @@ def _foreign(*values: Any) -> bool:
     return any(type(x) not in (torch.Tensor, torch.nn.Parameter) and hasattr(type(x), "__torch_function__") for x in values)
 
 
+def _drawing() -> dict[str, Any] | None:
+    """The local names of the loader's function that draws, if one does."""
+    frame = sys._getframe(2)
+    return next((f.f_locals for f in (frame, frame.f_back) if f is not None and f.f_code.co_filename == LOADER), None)
+
+
 QUESTIONS = {
     "has_torch_function": lambda values: _foreign(*values),
     "has_torch_function_unary": _foreign,
@@ -83,6 +90,7 @@ class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
         for name in SAMPLERS:
             self._replace(self._order, "__iter__", getattr(data, name))
         self._replace(self._permuted, "randperm", data.dataset)
+        self._replace(lambda base, worker: (base + worker) % 2**32, "_generate_state", data._utils.worker)  # NumPy's seed
         for name in SAMPLED:
             self._replace(self._sample, "sample", getattr(torch.distributions, name))
         return super().__enter__()
@@ -146,8 +154,13 @@ class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if name in FILLS and args and isinstance(args[0], torch.Tensor) and not self._by_loader():
+        if name in FILLS and args and isinstance(args[0], torch.Tensor):
             x = args[0]
+            if (names := _drawing()) is not None:  # the seed of workers, for which ours draws only where there are any
+                loader: Any = names.get("loader")
+                return (
+                    x.fill_(seed_of_workers(self._ours(loader.generator))) if getattr(loader, "num_workers", 0) else x.zero_()
+                )
             drawn = sg.empty(tuple(x.shape), dtype=str(x.dtype))
             more = {key: self._ours(value) for key, value in kwargs.items()}
             getattr(drawn, name)(*map(self._ours, args[1:]), **more)
@@ -218,11 +231,3 @@ class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
             x, *after = func(x, first if len(first) > 1 else first[0], own, bias, 1, 0.0, *more)
             last.append(after)
         return x, *(torch.cat(parts) for parts in zip(*last, strict=True))
-
-    def _by_loader(self) -> bool:
-        """Whether a loader draws: the seed of its workers, for which this library's takes a draw where there are any."""
-        frame = sys._getframe(2)
-        found = next((f for f in (frame, frame.f_back) if f is not None and f.f_code.co_filename == LOADER), None)
-        if found is not None and getattr(found.f_locals.get("loader"), "num_workers", None):
-            numbers_of(None)
-        return found is not None

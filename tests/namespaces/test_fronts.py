@@ -354,10 +354,12 @@ def test_names_that_a_step_binds_inside_are_its_own(tmp_path):
 
 
 DRAWS = """
+    import random
+    import numpy as np
     import torch
     import torch.nn.functional as F
     from torch import distributions as D, nn, optim
-    from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler, random_split
+    from torch.utils.data import DataLoader, Dataset, TensorDataset, WeightedRandomSampler, random_split
 
     class Net(nn.Module):
         def __init__(self):
@@ -370,13 +372,25 @@ DRAWS = """
         def forward(self, x):
             return self.out(self.block(self.lstm(x[:, None].expand(-1, 3, -1))[0])[:, -1])
 
+    class Noisy(Dataset):
+        def __init__(self, examples):
+            self.examples = examples
+
+        def __len__(self):
+            return len(self.examples)
+
+        def __getitem__(self, i):
+            x, y = self.examples[i]
+            return x + torch.rand(1) + random.random() + float(np.random.rand()), y
+
     torch.manual_seed(3)
     net = Net()
     opt = optim.SGD(net.parameters(), lr=0.1)
     examples, rest = random_split(TensorDataset(torch.randn(24, 4), torch.randn(24, 1)), [16, 8])
     sampler = WeightedRandomSampler([0.5, 1.0] * 8, 16)
     share = D.Beta(torch.tensor(2.0), torch.tensor(3.0))
-    for x, y in DataLoader(examples, batch_size=4, sampler=sampler, num_workers=1):
+    own = torch.Generator().manual_seed(5)
+    for x, y in DataLoader(Noisy(examples), batch_size=4, sampler=sampler, num_workers=1, generator=own):
         opt.zero_grad()
         chosen = D.Categorical(logits=torch.zeros(4, 3)).sample()
         loss = ((net(x) - y) ** 2).mean() + share.sample() * chosen.float().mean()

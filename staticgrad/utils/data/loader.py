@@ -22,6 +22,11 @@ from .workers import Job, Worker, stop
 T_co = TypeVar("T_co", covariant=True)
 
 
+def seed_of_workers(generator: Any) -> int:
+    """A seed for the workers of one pass over the data; each adds its number."""
+    return int(numbers_of(generator).integers(2**62))
+
+
 class DataLoader(Generic[T_co]):
     """Batches of a data set, as an iterable that starts anew with each `iter`.
 
@@ -185,7 +190,7 @@ class _WithWorkers(Iterator[Any]):
         self.tasks = iter(loader._tasks())
         self.timeout = loader.timeout
         self.iterable = loader.iterable
-        seed = int(numbers_of(loader.generator).integers(2**62))
+        seed = seed_of_workers(loader.generator)
         self.workers = loader._workers()
         self.owned = not loader.persistent_workers
         if self.owned:
