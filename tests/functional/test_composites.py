@@ -58,6 +58,10 @@ SEVERAL = {
     "pad cut and reflected": "saves its input",
     "pad cut and replicated": "its gradient is a few rows",
     "multilabel margin": "counts with a routine",
+    "prelu": "its gradient has rules of its own, for second gradients of 0",
+    "adaptive max": "its gradient has rules of its own, for second gradients of 0",
+    "adaptive max 1d": "its gradient has rules of its own, for second gradients of 0",
+    "adaptive max 3d": "its gradient has rules of its own, for second gradients of 0",
 }
 """Why a call is not one operation."""
 

@@ -529,8 +529,8 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda: sg.ones(3)[[0, 3]], IndexRangeError, "index 3 is out of range for axis 0 with extent 3"),
     (
         lambda: sg.ones(3)[1.5],
-        ArgumentError,
-        "an index is an int, a slice, None, Ellipsis or an integer array, got 1.5",
+        IndexRangeError,
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got float)",
     ),
     (lambda: sg.ones(3)[::0], ArgumentError, "a slice step can't be 0"),
     (lambda: sg.ones(3)[[True, False]], IndexRangeError, "a mask of shape (2,) doesn't fit x of shape (3,)"),
