@@ -190,6 +190,21 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert run(tmp_path) == f"1 {compiled - 1}"
 
 
+BEGUN = """
+from staticgrad.compiler.backend.compile_pool import pool
+before = pool().given
+from staticgrad.compiler.runtime import loader
+print(before, pool().given)
+"""
+
+
+@pytest.mark.parametrize("tiers", ["0", "1"])
+def test_a_worker_begins_with_the_runtime_where_workers_compile(tiers: str, tmp_path):
+    env = {**os.environ, "STATICGRAD_CACHE_DIR": str(tmp_path / "kernels"), "STATICGRAD_TIERS": tiers}
+    found = subprocess.run([sys.executable, "-c", BEGUN], capture_output=True, text=True, env=env, timeout=120, check=False)
+    assert (found.stdout, found.stderr) == (f"0 {tiers}\n", "")
+
+
 def test_a_forked_child_works(tmp_path):
     assert run(tmp_path, "fork")
 

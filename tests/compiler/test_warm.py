@@ -19,7 +19,7 @@ from staticgrad.__main__ import main
 from staticgrad.command_line import typical_steps
 from staticgrad.compiler import kernels, warm
 from staticgrad.compiler.backend import disk_cache, kernel_cache
-from staticgrad.compiler.backend.machine_code import Wanted
+from staticgrad.compiler.backend.machine_code import NOW, Wanted
 from staticgrad.ops.convolution_tables import lanes_of
 from tests.processes import ended, start
 
@@ -142,7 +142,7 @@ def test_a_cache_that_keeps_nothing(
 
     kept = disk_cache._write
     monkeypatch.setattr(disk_cache, "_write", on_a_full_disk)
-    monkeypatch.setattr(warm, "tiers", lambda: False)  # another process would write by itself
+    monkeypatch.setattr(warm, "tiers", lambda: NOW)  # another process would write by itself
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         assert main(["warm"]) == 1

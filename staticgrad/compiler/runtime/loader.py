@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..backend import kernel_cache
 from ..backend.compile_pool import SOON, pool
-from ..backend.machine_code import Wanted, arrive, code, tiers
+from ..backend.machine_code import NOW, Wanted, arrive, code, tiers
 
 OPERANDS = {"step": 8, "steps": 12, "hold_calls": 1}
 """The functions of the runtime that Python calls, with the number of their operands."""
@@ -43,7 +43,7 @@ def _function(name: str) -> Callable[..., int]:
 
 def _begin() -> None:
     """Where the kernel cache is empty, have workers start, and one of them make the runtime while plans are made."""
-    if tiers() and not kernel_cache.at_hand(TEXT):
+    if tiers() != NOW and not kernel_cache.at_hand(TEXT):
         pool().hire()
         code(Wanted(TEXT, "step"), SOON)
 

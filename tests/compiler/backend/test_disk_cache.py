@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import re
 import shutil
 import stat
@@ -172,15 +173,16 @@ def test_a_folder_that_can_not_be_made(cache: Path, monkeypatch: pytest.MonkeyPa
 def test_no_home(monkeypatch: pytest.MonkeyPatch, cache: Path):
     monkeypatch.delenv("STATICGRAD_CACHE_DIR")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("HOME", raising=False)
 
-    def home() -> Path:
-        raise RuntimeError("Could not determine home directory.")
+    def nobody(uid: int) -> None:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
 
-    monkeypatch.setattr(Path, "home", home)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
     assert unused("there is no home directory")[0].startswith("the kernel cache is not used")
 
 
-REFUSALS = {"os.replace": errno.ENOSPC, "os.urandom": errno.EIO, "pathlib.Path.mkdir": errno.EROFS}
+REFUSALS = {"os.replace": errno.ENOSPC, "os.urandom": errno.EIO, "os.mkdir": errno.EROFS}
 
 
 @pytest.mark.parametrize("call", REFUSALS)
