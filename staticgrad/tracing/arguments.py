@@ -164,13 +164,14 @@ class Call:
         if isinstance(arg, Tensor):
             if id(arg) in self.bound:
                 self.parts.append(("tensor", id(arg)))
-            elif type(arg) is not PublicTensor and isinstance(arg, PublicTensor):
+                return
+            data = arg._data  # which gives a tensor that segments put off its class, too
+            if type(arg) is not PublicTensor and isinstance(arg, PublicTensor):
                 raise TraceError(
                     f"a compiled function gets a tensor of class {type(arg).__name__}: in a trace it has none",
                     "pass x.as_subclass(sg.Tensor), or keep the tensor in an attribute of a module",
                 )
-            else:
-                self._array(arg, arg._data)
+            self._array(arg, data)
         elif isinstance(arg, Symbol):
             raise TraceError(
                 f"a compiled function takes values, got {arg.describe()} of a graph", "run it in a Session, or pass an array"

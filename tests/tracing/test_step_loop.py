@@ -634,3 +634,15 @@ def test_numbers_of_steps_inside_another_compiled_function():
     inner = sg.compile(lambda x: x.sum().item())
     outer = sg.compile(lambda xs: inner.loop((xs * 2,)).tolist())
     assert outer(sg.arange(6.0).reshape(3, 2)) == [2.0, 10.0, 18.0]
+
+
+def test_steps_over_what_segments_put_off_run_together():
+    """A tensor that waits for its segment is of no class of the user's."""
+    inner = sg.compile(lambda x: x * 2)
+
+    def outer(xs):
+        float(xs.sum())
+        return inner.loop((xs * 3,))
+
+    assert sg.compile(outer)(sg.arange(3.0)).tolist() == [0.0, 6.0, 12.0]
+    assert inner.latest is not None

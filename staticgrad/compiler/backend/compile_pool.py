@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ...base.locks import Condition
+from ...base.locks import Condition, unforked
 from . import disk_cache as disk
 
 if TYPE_CHECKING:
@@ -257,12 +257,13 @@ class Pool:
 
     def _start(self) -> None:
         try:
-            workers = [*Leader(self.most, max(1, self.most // 2)).workers]
+            with unforked:  # a child of a fork could neither go on with imports of this thread nor close the ends of its pipes
+                workers = [*Leader(self.most, max(1, self.most // 2)).workers]
+                with self.changed:
+                    self.workers, self.starting, self.busy = {*workers}, False, time.monotonic()
         except (OSError, ValueError) as error:
             self._break(f"no process can be started to compile: {error}")
             return
-        with self.changed:
-            self.workers, self.starting, self.busy = {*workers}, False, time.monotonic()
         for worker in workers[1:]:
             try:
                 _begin(self._serve, worker)
