@@ -31,11 +31,9 @@ class PublicFunctions(SimpleNamespace):
 
     def __getattr__(self, name: str) -> Any:
         if name in LATE:
-            found = module(LATE[name])
+            module(LATE[name])
             if name in vars(self):
                 return vars(self)[name]
-            if name in vars(found):
-                return vars(found)[name]  # another thread is importing it, and has not entered it yet
         raise AttributeError(f"there is no public function {name!r}", name=name, obj=self)
 
     def __dir__(self) -> list[str]:

@@ -64,8 +64,6 @@ PURE_MODULES = frozenset(
     ["math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "_collections", "collections", "numpy"]
 )  # fmt: skip
 """Modules whose functions of C read nothing but their arguments."""
-MODULES = (types.ModuleType, type(F))
-"""Of which the mentioned attributes count: others may come later."""
 BASES: tuple[Any, ...] = (
     object, tuple, list, dict, collections.OrderedDict, collections.defaultdict, collections.deque, set, frozenset, int, float,
     str, types.SimpleNamespace, typing.Generic, abc.ABC,
@@ -163,6 +161,8 @@ class Mentions:
             self._attributes |= _formatted(value)
         if kind in PLAIN or is_a(value, (np.generic, np.dtype, Symbol)) or id(value) in self.seen:
             return
+        if value is F:  # modules enter their functions in it when they are imported, which no run takes back
+            return
         self.seen[id(value)] = value
         if self.log is not None:
             self.log.see(value, label)
@@ -196,8 +196,8 @@ class Mentions:
                 self._hooks_of(label, value)
         elif is_a(value, type):
             self._class(label, value)
-        elif is_a(value, MODULES):
-            if self.log is not None or value is F or _is_own(value.__name__):
+        elif is_a(value, types.ModuleType):
+            if self.log is not None or _is_own(value.__name__):
                 self._hold(label, value)
         elif has(kind, "structure"):
             self._structured(label, value)
@@ -375,7 +375,7 @@ class Mentions:
         space = namespace(holder)
         if space is not None:
             self.spaces[id(space)] = space
-            if self.log is not None and not is_a(holder, MODULES):
+            if self.log is not None and not is_a(holder, types.ModuleType):
                 self.log.read("names", space, None, frozenset(space), f"vars({label})")
 
     def _object(self, label: str, value: Any) -> None:
