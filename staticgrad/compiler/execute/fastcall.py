@@ -169,7 +169,7 @@ def _boxed(made: Block, box: Box) -> tuple[Any, ...]:
     fields = numbers(number for place, value in box.fields for number in (place, id(value)))
     nothing = ()
     made[t.BOX], made[t.BOX_ARRAY], made[t.BOX_FLAG] = id(box.kind), box.array_at, box.flag_at
-    made[t.BOX_PLAIN], made[t.BOX_NEW], made[t.BOX_ARGS] = id(box.plain), slot(box.kind, TP_NEW), id(nothing)
+    made[t.BOX_PLAIN], made[t.BOX_NEW], made[t.BOX_ARGS] = id(box.plain), slot(object, TP_NEW), id(nothing)
     made[t.BOX_FIELDS], made[t.BOX_FIELD] = address(fields), len(box.fields)
     return box, fields, nothing
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import tracemalloc
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -416,3 +417,26 @@ def test_calls_from_the_collector():
         gc.set_threshold(*threshold)
     assert len(found) > 50
     assert all(pair == [[2] * 5, [2] * 5] for pair in found)
+
+
+def test_a_warm_call_makes_its_result_once():
+    """The result is filled in by native code, so what a constructor had put into it would never be freed."""
+    function, x = sg.compile(lambda x: x * 2 + 1), sg.ones(3)
+    for _ in range(10):
+        function(x)
+    called = []
+    sys.setprofile(lambda frame, event, arg: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        out = function(x)
+    finally:
+        sys.setprofile(None)
+    assert type(out) is sg.Tensor
+    assert not {"__new__", "_new", "__init__"} & {*called}
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(1000):
+            function(x)
+        assert tracemalloc.get_traced_memory()[0] - before < 20_000
+    finally:
+        tracemalloc.stop()
