@@ -132,6 +132,8 @@ def modes() -> dict[str, str]:
     for line in Path(__file__).with_name("torch_coverage.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("### `"):
             space = line.strip("# `")
+        elif line.startswith("#"):
+            space = ""  # the tables of other parts have other columns
         elif line.startswith("| `") and space:
             name, *cells = (cell.strip(" `") for cell in line.strip("|").split("|"))
             compiled = {"native": ["native code when compiled"], "host": ["a call of the host when compiled"]}.get(cells[4], [])
