@@ -11,17 +11,18 @@ import os
 import struct
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from .base.devices import check_device
 from .base.files import replacing
 from .base.types import MOST_AXES, complex128
 from .eager import Tensor
 from .errors import StaticgradError
 from .operators import as_array
 
-__all__ = ["SafetensorsError", "from_bytes", "load_file", "metadata", "save_file", "to_bytes"]
+__all__ = ["SafetensorsError", "from_bytes", "load_file", "metadata", "safe_open", "save_file", "to_bytes"]
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1",
@@ -76,6 +77,95 @@ def save_file(tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata
     content = to_bytes(arrays, metadata)
     with replacing(path) as stream:
         stream.write(content)
+
+
+class safe_open:
+    """A file whose tensors are read one by one or in part, under the names of the `safetensors` package. The file is mapped
+    into memory: what nobody asks for is not read. framework, device: as there; tensors are this library's, on the CPU.
+
+    Raises SafetensorsError for a damaged file.
+
+    Examples:
+        >>> from staticgrad import safetensors
+        >>> safetensors.save_file({"rows": sg.arange(6.0).reshape(3, 2)}, "rows.safetensors")
+        >>> with safetensors.safe_open("rows.safetensors") as file:
+        ...     file.get_slice("rows")[1:]
+        tensor([[2., 3.],
+                [4., 5.]])
+    """
+
+    def __init__(self, filename: str | os.PathLike[str], framework: str = "pt", device: Any = "cpu"):
+        from safetensors import SafetensorError
+        from safetensors import safe_open as checked
+
+        check_device(device)
+        self._source = os.fsdecode(filename)
+        try:
+            with checked(self._source, "np"):
+                pass
+        except SafetensorError as error:
+            raise SafetensorsError(str(error), f"is {self._source} a whole safetensors file?") from None
+        with open(self._source, "rb") as stream:
+            start = stream.read(8)
+            start += stream.read(struct.unpack("<Q", start)[0])
+        header = _header(start, self._source)
+        self._texts: dict[str, str] = header.pop("__metadata__", {})
+        self._pairs = {*_pairs(self._texts.pop(PAIRS, "[]"), self._source)}
+        self._entries = header
+        self._begin = len(start)
+        self._bytes: np.ndarray = np.memmap(self._source, np.uint8, "r") if header else np.empty(0, np.uint8)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bytes = np.empty(0, np.uint8)
+
+    def keys(self) -> list[str]:
+        """The names of the tensors."""
+        return sorted(self._entries)
+
+    def metadata(self) -> dict[str, str]:
+        """The texts by name that are beside the tensors."""
+        return dict(self._texts)
+
+    def get_tensor(self, name: str) -> Tensor:
+        """A tensor with memory of its own."""
+        return self.get_slice(name)[...]
+
+    def get_slice(self, name: str) -> PySafeSlice:
+        """A tensor of which parts are read: `file.get_slice("rows")[3:5]`."""
+        if name not in self._entries:
+            raise SafetensorsError(f"{self._source} does not contain tensor {name}", f"it has {', '.join(self.keys())}")
+        entry = self._entries[name]
+        kind, shape, (begin, end) = entry["dtype"], _shape(name, entry, self._source), entry["data_offsets"]
+        stored = self._bytes[self._begin + begin : self._begin + end].view(DTYPES[kind]).reshape(shape)
+        return PySafeSlice(stored, kind, name in self._pairs)
+
+
+class PySafeSlice:
+    """A tensor in a file. `slice[key]` is a tensor of the elements at `key`, with memory of its own; nothing else is read."""
+
+    def __init__(self, stored: np.ndarray, kind: str, pairs: bool = False):
+        self._stored = stored
+        self._kind = kind
+        self._pairs = pairs
+
+    def get_shape(self) -> list[int]:
+        """Of the whole tensor."""
+        return list(self._stored.shape[:-1] if self._pairs else self._stored.shape)
+
+    def get_dtype(self) -> str:
+        """The format's name of it, such as "F32"."""
+        return "C128" if self._pairs else self._kind
+
+    def __len__(self) -> int:
+        return self.get_shape()[0]
+
+    def __getitem__(self, key: Any) -> Tensor:
+        if self._pairs:
+            return Tensor(np.ascontiguousarray(self._stored).view(complex128)[..., 0][key].copy())
+        return Tensor(decoded(np.asarray(self._stored[key]), self._kind))
 
 
 def to_bytes(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None) -> bytes:
@@ -146,12 +236,18 @@ def _header(data: bytes, source: str) -> dict[str, Any]:
 
 def _array(name: str, entry: Mapping[str, Any], source: str) -> np.ndarray:
     """One tensor. Raises SafetensorsError for a dtype or a shape that arrays can't have."""
+    shape, kind = _shape(name, entry, source), entry["dtype"]
+    return decoded(np.frombuffer(entry["data"], DTYPES[kind]).reshape(shape), kind)
+
+
+def _shape(name: str, entry: Mapping[str, Any], source: str) -> tuple[int, ...]:
+    """The shape of a tensor. Raises SafetensorsError for a dtype or a shape that arrays can't have."""
     kind, shape = entry["dtype"], tuple(entry["shape"])
     if kind not in DTYPES:
         raise SafetensorsError(f"{name}: dtype {kind} is not supported", f"{source}: one of {', '.join(DTYPES)} is")
     if len(shape) > MOST_AXES or math.prod(n for n in shape if n) >= 2**60:  # NumPy multiplies the other extents, too
         raise SafetensorsError(f"Error while deserializing: invalid shape for tensor `{name}`", f"{source}: {list(shape)}")
-    return decoded(np.frombuffer(entry["data"], DTYPES[kind]).reshape(shape), kind)
+    return shape
 
 
 def decoded(stored: np.ndarray, kind: str) -> np.ndarray:

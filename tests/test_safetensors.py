@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad import nn
+from staticgrad import nn, safetensors
 from staticgrad.safetensors import PAIRS, SafetensorsError, load_file, save_file
 
 
@@ -177,3 +177,31 @@ def test_weights_saved_by_pytorch_give_the_same_outputs(tmp_path):
     ours.load_state_dict(load_file(file))
     expected = theirs.eval()(torch.tensor(x)).detach().numpy()
     np.testing.assert_allclose(ours.eval()(sg.tensor(x)).detach().numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_parts_of_a_file(tmp_path):
+    path = tmp_path / "rows.safetensors"
+    rows = np.arange(12.0).reshape(4, 3)
+    pairs = np.array([[1 + 2j, 3], [4, 5j]])
+    safetensors.save_file({"rows": rows, "pairs": pairs, "one": np.float32(2), "mask": rows > 3}, path, {"step": "3"})
+    with safetensors.safe_open(path, framework="pt", device="cpu") as file:
+        assert file.keys() == ["mask", "one", "pairs", "rows"]
+        assert file.metadata() == {"step": "3"}
+        part = file.get_slice("rows")
+        assert (part.get_shape(), part.get_dtype(), len(part)) == ([4, 3], "F64", 4)
+        np.testing.assert_array_equal(part[1:3, ::2].numpy(), rows[1:3, ::2])
+        np.testing.assert_array_equal(part[[3, 0]].numpy(), rows[[3, 0]])
+        assert part[2, 1].item() == 7
+        np.testing.assert_array_equal(file.get_tensor("pairs").numpy(), pairs)
+        np.testing.assert_array_equal(file.get_slice("pairs")[:, 1].numpy(), pairs[:, 1])
+        assert file.get_slice("pairs").get_shape() == [2, 2]
+        assert file.get_tensor("one").item() == 2
+        np.testing.assert_array_equal(file.get_slice("mask")[1].numpy(), rows[1] > 3)
+        copy = file.get_tensor("rows")
+        copy += 1
+        assert file.get_tensor("rows")[0, 0].item() == 0
+        with pytest.raises(safetensors.SafetensorsError, match="does not contain tensor none"):
+            file.get_slice("none")
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(safetensors.SafetensorsError, match="whole safetensors file"):
+        safetensors.safe_open(path)

@@ -54,11 +54,28 @@ class Communicator:
         self.timeout = timeout
         self.exchanges = 0
         """How many have begun."""
+        self.writer: Any = None
+        """The thread that writes checkpoints, once there was one."""
+        self._channel: Communicator | None = None
 
     @property
     def size(self) -> int:
         """The number of members."""
         return len(self.ranks)
+
+    def channel(self) -> Communicator:
+        """The same group, for exchanges in another thread that are none of the program's order. All members call it. Raises
+        DistError for an MPI that one thread alone may use."""
+        if self._channel is None:
+            mpi = self.mpi
+            if mpi is not None:
+                from mpi4py import MPI
+
+                if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+                    raise DistError("this MPI serves one thread alone", "save without another thread: checkpoint.save")
+                mpi = mpi.Dup()
+            self._channel = Communicator(self.number, self.ranks, mpi, self.rank, self.timeout)
+        return self._channel
 
     def meet(self, name: str, values: np.ndarray | None = None, *how: Any, timeout: float | None = None) -> None:
         """Wait until all members begin the same exchange, as each of them has to: MPI would wait forever, or mix up values.

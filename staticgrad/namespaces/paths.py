@@ -24,8 +24,8 @@ def _same(paths: str) -> dict[str, Row]:
 PATHS: dict[str, Row] = {
     **_same(
         "autograd autograd.forward_ad autograd.functional autograd.graph "
-        "compiler distributed distributions "
-        "distributions.constraints distributions.kl distributions.transforms func nn nn.attention "
+        "compiler distributed distributed.checkpoint distributed.checkpoint.state_dict distributed.nn distributed.nn.functional "
+        "distributions distributions.constraints distributions.kl distributions.transforms func nn nn.attention "
         "nn.attention.bias nn.attention.flex_attention nn.functional nn.init nn.parallel nn.utils "
         "nn.utils.parametrizations nn.utils.parametrize nn.utils.prune nn.utils.rnn optim optim.lr_scheduler optim.swa_utils "
         "utils utils.benchmark utils.checkpoint utils.data utils.tensorboard"
@@ -49,6 +49,9 @@ PATHS: dict[str, Row] = {
     **_rows("cuda", {
         "amp amp.autocast_mode amp.grad_scaler amp.common": "namespaces.cuda:amp",
         "random memory streams nvtx comm nccl graphs": "",
+    }),
+    **_rows("distributed.checkpoint", {
+        "state_dict_saver state_dict_loader stateful": "", "default_planner filesystem metadata api": "",
     }),
     **_rows("distributions", {
         "bernoulli binomial categorical geometric multinomial negative_binomial one_hot_categorical poisson":

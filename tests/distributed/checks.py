@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import staticgrad as sg
 import staticgrad.distributed as dist
 from staticgrad import nn, optim
+from staticgrad.distributed import checkpoint
 from staticgrad.distributed.nn import functional as D
 from staticgrad.nn.parallel import DistributedDataParallel
 
@@ -423,7 +424,69 @@ def samplers():
     assert list(DistributedSampler(range(5), shuffle=False)) == [[0, 2, 4], [1, 3, 0]][dist.get_rank()]
 
 
+def _trained(seed, steps):
+    sg.manual_seed(seed)
+    model = DistributedDataParallel(nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)))
+    optimizer = optim.Adam(model.parameters())
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(sg.tensor(own((5, 3)), dtype=sg.float32)).square().mean().backward()
+        optimizer.step()
+    return model, optimizer
+
+
+@check
+def checkpoints():
+    """Each value is in one file; the parts of a shard are in that of their process, and are read in other parts."""
+    r, folder = dist.get_rank(), Path(FOLDER[0], "checkpoint")
+    model, optimizer = _trained(0, 3)
+    whole = np.arange(24.0).reshape(8, 3)
+    rows = checkpoint.Shard(sg.tensor(whole[4 * r : 4 * r + 4]), (4 * r, 0), whole.shape)
+    state = {"model": model, "optimizer": optimizer, "step": 3, f"random.{r}": sg.get_rng_state(), "rows": rows}
+    checkpoint.save(state, checkpoint_id=folder)
+    saving = checkpoint.async_save(state, checkpoint_id=folder)
+    with sg.no_grad():
+        model.module[0].weight.zero_()  # the copies are taken
+    saving.result()
+    dist.barrier()
+    assert len(list(folder.iterdir())) == 3
+    again, fresh = _trained(1, 0)
+    part = checkpoint.Shard(sg.zeros(3, 2, dtype=sg.float64), (2 + r, 1), whole.shape)
+    state = {"model": again, "optimizer": fresh, "step": 0, f"random.{r}": sg.get_rng_state(), "rows": part}
+    checkpoint.load(state, checkpoint_id=folder)
+    assert state["step"] == 3
+    assert_array_equal(part.tensor.numpy(), whole[2 + r : 5 + r, 1:])
+    expected, slots = _trained(0, 3)
+    for p, q, o in zip(expected.parameters(), again.parameters(), (slots, fresh), strict=False):
+        assert_array_equal(p.detach().numpy(), q.detach().numpy())
+        assert o.param_groups[0]["lr"] == 0.001
+    dist.verify(again, fresh)
+    for p, q in zip(expected.parameters(), again.parameters(), strict=True):
+        assert_array_equal(slots.state[p]["exp_avg_sq"].numpy(), fresh.state[q]["exp_avg_sq"].numpy())
+
+
+@check
+def checkpoints_that_cannot_be():
+    r, folder = dist.get_rank(), Path(FOLDER[0], "refused")
+    with pytest.raises(sg.StaticgradError, match=r"step is not the same in all processes: rank 0 has 0, rank 1 has 1"):
+        checkpoint.save({"step": r}, checkpoint_id=folder)
+    with pytest.raises(sg.ShapeError, match=r"rank 0 has float32 \(1,\), rank 1 has float32 \(2,\)"):
+        checkpoint.save({"x": sg.ones(1 + r)}, checkpoint_id=folder)
+    with pytest.raises(sg.ShapeError, match="do not make a whole"):
+        checkpoint.save({"x": checkpoint.Shard(sg.ones(1), (r,), (3,))}, checkpoint_id=folder)
+    with pytest.raises(dist.DistError if r == 0 else sg.StaticgradError, match="object of class object"):
+        checkpoint.save({"x": object() if r else 1}, checkpoint_id=folder)
+    assert not folder.exists()
+    checkpoint.save({"x": sg.ones(1)}, checkpoint_id=folder)
+    with pytest.raises(dist.DistError if r == 0 else checkpoint.CheckpointException, match="there is no 'y'"):
+        checkpoint.load({"y" if r else "x": sg.ones(1)}, checkpoint_id=folder)
+
+
+FOLDER: list[str] = []
+
+
 def main(folder: str) -> None:
+    FOLDER.append(folder)
     dist.init_process_group("gloo")
     found = {}
     for one in CHECKS:
