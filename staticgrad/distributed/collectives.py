@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 class Work:
     """An exchange under way. `wait()` returns once its tensors have their new values."""
 
-    def __init__(self, request: Any = None, done: Any = None):
+    def __init__(self, request: Any = None, done: Any = None, result: Sequence[Any] = ()):
         self._request = request
+        self._result = list(result)
         self._done = done
         """What to do when the request has ended; None once it is done."""
 
@@ -48,6 +49,10 @@ class Work:
     def is_success(self) -> bool:
         """As `is_completed`."""
         return self.is_completed()
+
+    def result(self) -> list[Any]:
+        """The tensors with their new values, of exchanges that tell them."""
+        return self._result
 
     def _finish(self) -> bool:
         self._request, done, self._done = None, self._done, None
@@ -90,6 +95,12 @@ def cut(what: str) -> None:
     """Refuse to trace: the code runs between two compiled segments."""
     if frontends.tracing and state.tracer is not None:
         state.tracer.refuse(f"{what} is no operation of a graph", "compile with on_break='split'")
+
+
+def forbid(what: str, remedy: str) -> None:
+    """Raises ArgumentError in a trace."""
+    if frontends.tracing and state.tracer is not None:
+        raise ArgumentError(f"{what}: processes that run a compiled function compare all of its exchanges", remedy)
 
 
 def _members(of: Communicator) -> dict[str, int]:

@@ -24,7 +24,8 @@ def _same(paths: str) -> dict[str, Row]:
 PATHS: dict[str, Row] = {
     **_same(
         "autograd autograd.forward_ad autograd.functional autograd.graph "
-        "compiler distributed distributed.checkpoint distributed.checkpoint.state_dict distributed.nn distributed.nn.functional "
+        "compiler distributed distributed.algorithms distributed.algorithms.join distributed.checkpoint "
+        "distributed.checkpoint.state_dict distributed.nn distributed.nn.functional "
         "distributions distributions.constraints distributions.kl distributions.transforms func nn nn.attention "
         "nn.attention.bias nn.attention.flex_attention nn.functional nn.init nn.parallel nn.utils "
         "nn.utils.parametrizations nn.utils.parametrize nn.utils.prune nn.utils.rnn optim optim.lr_scheduler optim.swa_utils "

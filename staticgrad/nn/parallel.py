@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import zip_longest
 from typing import Any
 
-from ..base.devices import check_device
+import numpy as np
+
+from ..base.devices import CPU, check_device
+from ..base.joining import Joinable, JoinHook
+from ..eager import tensor
 from ..eager.grad_mode import is_grad_enabled, no_grad
 from ..errors import ArgumentError
 from ..namespaces.modules import enter
@@ -43,7 +47,7 @@ def data_parallel(
     return DataParallel(module, device_ids, output_device, dim)(*given, **(module_kwargs or {}))
 
 
-class DistributedDataParallel(Module):
+class DistributedDataParallel(Module, Joinable):
     """A module whose gradients are averaged over the processes of a group, as in PyTorch.
 
     Each process runs the module on its part of the data. Parameters and buffers begin with the values of the first process.
@@ -51,10 +55,12 @@ class DistributedDataParallel(Module):
     reverse order, each bucket as soon as its last gradient is there. In a compiled function the exchanges are operations of
     the step.
 
-    bucket_cap_mb: megabytes of a bucket (25), of the first one 1 at most. broadcast_buffers: give all processes the first one's
-    buffers before each call in training mode. find_unused_parameters: parameters that a pass does not reach count as 0; without
-    it they keep a bucket waiting, and the next call raises DistError. `no_sync()`: passes inside only accumulate. Names of
-    parameters begin with "module.". Other arguments are for GPUs and PyTorch's reducer and have no effect. Raises DistError
+    bucket_cap_mb: megabytes of a bucket (25), of the first one 1 at most. broadcast_buffers: give all processes the first
+    one's buffers before each call that follows a training call. find_unused_parameters: parameters that a pass does not reach
+    count as 0, and stay without a gradient where no process has one; without it they keep a bucket waiting, and the next call
+    raises DistError. static_graph: as find_unused_parameters, and all passes reach the parameters that the first one reached.
+    `no_sync()`: passes whose calls are inside only accumulate. `join()`: processes may have different numbers of inputs. Names
+    of parameters begin with "module.". Other arguments are for GPUs and PyTorch's reducer and have no effect. Raises DistError
     before `init_process_group`, ArgumentError for a module without trained parameters or whose parameters differ between
     processes.
     """
@@ -68,6 +74,7 @@ class DistributedDataParallel(Module):
         from ..distributed.process_groups import member
 
         super().__init__()
+        Joinable.__init__(self)
         if device_ids:
             check_device("cuda")
         check_device(output_device)
@@ -82,8 +89,11 @@ class DistributedDataParallel(Module):
         self.process_group = process_group
         self.broadcast_buffers = broadcast_buffers
         self.find_unused_parameters = find_unused_parameters or static_graph
+        self.static_graph = static_graph
         self.require_backward_grad_sync = True
-        self._root = found.ranks[0]
+        self.require_forward_param_sync = True
+        """Whether the next call begins with the buffers of the first process."""
+        self._size, self._rank = found.size, found.rank
         if init_sync:
             self._check_alike(found)
             self._give([*module.parameters(), *module.buffers()])
@@ -93,6 +103,12 @@ class DistributedDataParallel(Module):
         """Of each bucket that was not exchanged the parameters whose gradients are not there yet, by number in it."""
         self._begun = False
         """Whether a backward pass has brought some gradients, and not all: a call without one leaves nothing waiting."""
+        self._without: set[int] = set()
+        """Ids of the parameters that no process reaches in this pass."""
+        self._reached: set[int] | None = None
+        """Ids of the parameters that this process reaches in all passes, once that is known."""
+        self._going: Any = None
+        """The number of processes that have inputs, where gradients are averaged over these."""
         for number, bucket in enumerate(self._buckets):
             for place, p in enumerate(bucket):
                 p.register_post_accumulate_grad_hook(partial(self._arrived, number, place))  # type: ignore[attr-defined]
@@ -112,15 +128,16 @@ class DistributedDataParallel(Module):
                         "build the same module in all processes",
                     )
 
-    def _give(self, tensors: Sequence[Any]) -> None:
+    def _give(self, tensors: Sequence[Any], root: int = 0) -> None:
+        """Give all processes the values of one, the first in the group."""
         from ..distributed.collectives import broadcast
 
         for x in tensors:
-            broadcast(x, self._root, self.process_group)
+            broadcast(x, group=self.process_group, group_src=root)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Passes inside accumulate gradients without an exchange; the first pass after it exchanges their sums."""
+        """Passes whose calls are inside accumulate gradients without an exchange; the first one after exchanges their sums."""
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
@@ -139,21 +156,35 @@ class DistributedDataParallel(Module):
                 "not exchanged",
                 "pass find_unused_parameters=True, or let all parameters take part in the loss",
             )
-        if self.training and self.broadcast_buffers and self.require_backward_grad_sync:
+        training = self.require_backward_grad_sync and is_grad_enabled()
+        buffers = self.broadcast_buffers and self.require_forward_param_sync
+        if self._join_config.enable:
+            from ..distributed.algorithms import Join
+
+            going = Join.notify_join_context(self)
+            self._going = None if self._by_initial or going is None else going.result()[0]
+            self._agree(training, buffers)
+        elif buffers:
             self._give(list(self.module.buffers()))
-        if self.require_backward_grad_sync and is_grad_enabled():
-            self._waiting = [{*range(len(bucket))} for bucket in self._buckets]
+        self.require_forward_param_sync = training
+        self._waiting = [{*range(len(bucket))} for bucket in self._buckets] if training else []
         out = self.module(*inputs, **kwargs)
-        if self.find_unused_parameters and any(self._waiting):
+        if self.find_unused_parameters and self._waiting:
             self._count_unused(out)
         return out
 
     def _count_unused(self, out: Any) -> None:
-        """Count the parameters that no result depends on as arrived."""
-        from ..distributed.collectives import cut
+        """Count the parameters that no result depends on as arrived, and learn which no process reaches."""
+        if self._reached is None:
+            from ..distributed.collectives import cut
 
-        cut("find_unused_parameters")
-        used = reached(out)
+            cut("find_unused_parameters")
+            used = reached(out)
+            self._tell_reached(used)
+            if self.static_graph:
+                self._reached = used
+        else:
+            used = self._reached
         for number, bucket in enumerate(self._buckets):
             for place, p in enumerate(bucket):
                 if id(p) not in used:
@@ -161,9 +192,19 @@ class DistributedDataParallel(Module):
         if not any(self._waiting):
             self._exchange_complete()
 
+    def _tell_reached(self, used: set[int] | None) -> None:
+        """Learn which parameters no process reaches or has a gradient of. used: ids of those of this process; None: it takes
+        no part."""
+        from ..distributed.collectives import all_reduce
+
+        members: list[Any] = [p for bucket in self._buckets for p in bucket]
+        flags = tensor([used is not None and (id(p) in used or p.grad is not None) for p in members])
+        all_reduce(flags, "max", self.process_group)
+        self._without = {id(p) for p, flag in zip(members, flags.tolist(), strict=True) if not flag}
+
     def _arrived(self, number: int, place: int, parameter: Any) -> None:
         """A gradient is there."""
-        if self.require_backward_grad_sync and self._waiting:
+        if self._waiting:
             self._waiting[number - len(self._buckets)].discard(place)
             self._begun = True
             self._exchange_complete()
@@ -176,21 +217,98 @@ class DistributedDataParallel(Module):
         self._begun = self._begun and bool(self._waiting)
 
     def _exchange(self, bucket: Sequence[Any]) -> None:
-        """Average the gradients of a bucket, as one array."""
+        """Average the gradients of a bucket, as one array. They are divided before: products of matrices do it as they
+        write them."""
         from ..distributed.collectives import all_reduce
 
         with no_grad():
             grads = [F.zeros_like(p) if p.grad is None else p.grad for p in bucket]
-            whole = F.concatenate([g.detach().reshape(-1) for g in grads], 0)
-            all_reduce(whole, "avg", self.process_group)
+            share = 1 / self._size if self._going is None else 1 / self._going.item()
+            parts = [(g.detach() * share).reshape(-1) for g in grads]
+            whole = F.concatenate(parts, 0) if len(parts) > 1 else parts[0]
+            all_reduce(whole, "sum", self.process_group)
             at = 0
             for p, g in zip(bucket, grads, strict=True):
                 part = whole[at : at + g.numel()].reshape(tuple(g.shape))
                 at += g.numel()
-                if p.grad is None:
-                    p.grad = part.clone()
-                else:
+                if p.grad is not None:
                     p.grad.copy_(part)
+                elif id(p) not in self._without:
+                    p.grad = part.clone()
+
+    # processes with different numbers of inputs -------------------------------------------------------------------------
+
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
+    ) -> AbstractContextManager[None]:
+        """A context for a loop in which processes have different numbers of inputs: those without inputs take part in the
+        exchanges of the others, with gradients of 0, and get the model of a process that was among the last.
+
+        divide_by_initial_world_size: average over all processes; False: over those that have inputs. enable,
+        throw_on_early_termination: as of `distributed.algorithms.Join`.
+        """
+        from ..distributed.algorithms import Join
+
+        return Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
+
+    def join_hook(self, divide_by_initial_world_size: bool = True, **kwargs: Any) -> JoinHook:
+        """What a process without inputs does."""
+        self._by_initial = divide_by_initial_world_size
+        return _DataParallelHook(self)
+
+    @property
+    def join_device(self) -> Any:
+        """The CPU."""
+        return CPU
+
+    @property
+    def join_process_group(self) -> Any:
+        """That of the gradients."""
+        return self.process_group
+
+    def _agree(self, training: bool = False, buffers: bool = False, without: bool = False) -> tuple[bool, bool]:
+        """Whether processes with inputs exchange gradients and buffers in this pass; the buffers are exchanged here.
+        without: whether this process has no inputs."""
+        from ..distributed.collectives import all_reduce
+
+        told = tensor([training, buffers, -1 if without else self._rank], dtype=np.int64)
+        all_reduce(told, "max", self.process_group)
+        training, buffers, root = told.tolist()
+        if buffers:
+            self._give(list(self.module.buffers()), root)
+        return bool(training), bool(buffers)
+
+
+class _DataParallelHook(JoinHook):
+    """The exchanges of a pass without an input, and the model of a process that was among the last."""
+
+    def __init__(self, of: DistributedDataParallel):
+        self._of = of
+
+    def main_hook(self) -> None:
+        """Those of a pass, in its order, with gradients of 0."""
+        from ..distributed.collectives import all_reduce
+
+        of = self._of
+        training, _ = of._agree(without=True)
+        if not training:
+            return
+        if of.find_unused_parameters and of._reached is None:
+            of._tell_reached(None)
+            of._reached = set() if of.static_graph else None
+        for bucket in of._buckets:
+            count = sum(p.numel() for p in bucket)  # type: ignore[attr-defined]
+            all_reduce(tensor(np.zeros(count, bucket[0].dtype)), "sum", of.process_group)  # type: ignore[attr-defined]
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """Take over the parameters and buffers of the last process."""
+        from ..distributed.collectives import all_reduce
+
+        of = self._of
+        of._going = None
+        root = tensor(of._rank if is_last_joiner else -1)
+        all_reduce(root, "max", of.process_group)
+        of._give([*of.module.parameters(), *of.module.buffers()], int(root.item()))
 
 
 FIRST_BUCKET = 1 << 20

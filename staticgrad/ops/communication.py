@@ -39,7 +39,10 @@ def communicate(record: OpDef, x: Any, **attrs: Any) -> Any:
         )
     graph = x.graph if isinstance(x, Symbol) else None if state.tracer is None else state.tracer.graph
     last = None if graph is None else graph.last_exchange
-    before = () if graph is None or last is None or last not in graph.pred else (Symbol(graph, last),)
+    before = [] if graph is None or last is None or last not in graph.pred else [Symbol(graph, last)]
+    decisions = None if state.tracer is None else state.tracer.decisions
+    if decisions is not None and decisions.last is not None:
+        before.append(decisions.last)  # a plan whose road is another one has exchanged nothing
     out = apply(record, x, *before, **attrs)
     if isinstance(out, Symbol):
         out.graph.last_exchange = out.node

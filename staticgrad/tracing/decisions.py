@@ -91,6 +91,10 @@ class Decisions:
         tracer = self.tracer
         if state.inside or state.levels or tracer.places or len(self.outcomes) >= MOST:
             raise TraceError(f"{x.describe()} is traced: Python can't have its truth value here")
+        if tracer.graph.last_exchange is not None:  # a plan of another road would exchange once more
+            raise TraceError(
+                f"{x.describe()} is traced, after an exchange with other processes: Python can't have its truth value"
+            )
         mode = modes.now
         grad, mode.grad = mode.grad, False
         try:

@@ -7,6 +7,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -410,6 +411,195 @@ def unused_parameters():
 
 
 @check
+def parameters_that_no_process_uses():
+    for static in (False, True):
+        model = nn.Sequential(nn.Linear(2, 1), nn.BatchNorm1d(1))
+        model.spare = nn.Linear(2, 2)
+        model.forward = lambda x, model=model: model[1](model[0](x))
+        wrapped = DistributedDataParallel(model, find_unused_parameters=not static, static_graph=static)
+        for _ in range(3):
+            wrapped(sg.tensor(own((4, 2)), dtype=sg.float32)).sum().backward()
+        assert model.spare.weight.grad is None
+        assert model[0].weight.grad is not None
+    model = DistributedDataParallel(Either(), static_graph=True)
+    for _ in range(2):
+        model.zero_grad()
+        model(sg.ones(1, 2)).sum().backward()
+        assert [p.grad.flatten().tolist() for p in model.parameters()] == [[0.5, 0.5], [0.5], [0.5, 0.5], [0.5]]
+
+
+@check
+def no_sync_holds_for_the_calls_inside():
+    model = DistributedDataParallel(nn.Linear(3, 1, bias=False).to(sg.float64))
+    y = model(sg.tensor(own((1, 3)))).sum()
+    with model.no_sync():
+        y.backward()  # called outside: exchanged
+    assert_allclose(model.module.weight.grad.numpy(), all_own((1, 3)).mean(0), rtol=1e-15)
+    model.zero_grad()
+    with model.no_sync():
+        y = model(sg.tensor(own((1, 3)))).sum()
+    y.backward()
+    assert_array_equal(model.module.weight.grad.numpy(), own((1, 3)))
+
+
+@check
+def buffers_of_the_first_process():
+    for broadcast in (True, False):
+        model = DistributedDataParallel(nn.BatchNorm1d(2), broadcast_buffers=broadcast)
+        mean = model.module.running_mean
+        x = sg.tensor(own((8, 2)), dtype=sg.float32)
+        model(x).sum().backward()
+        own_mean = mean.numpy().copy()
+        assert_allclose(own_mean, 0.1 * own((8, 2)).mean(0), rtol=1e-5)
+        model.eval()
+        with sg.no_grad():
+            model(x)  # the first call after training begins with those of rank 0
+            assert_allclose(mean.numpy(), 0.1 * own((8, 2), 0).mean(0) if broadcast else own_mean, rtol=1e-5)
+            mean.fill_(float(dist.get_rank()))
+            model(x)
+        assert mean.tolist() == [dist.get_rank()] * 2
+
+
+@check
+def batch_norm_over_different_numbers_of_samples():
+    r = dist.get_rank()
+    x, w = own((5, 3), 0), own((5, 3), 1)
+    norm = nn.BatchNorm1d(3).to(sg.float64)
+    leaf = sg.tensor(x, requires_grad=True)
+    out = norm(leaf)
+    (out * sg.tensor(w)).sum().backward()
+    part = slice(0, 2) if r == 0 else slice(2, 5)
+    for compiled in (False, True):
+        model = nn.Sequential(nn.BatchNorm1d(3, momentum=0.1)).to(sg.float64)
+        model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
+        assert type(model[0]) is nn.SyncBatchNorm
+        mine = sg.tensor(x[part], requires_grad=True)
+
+        def step(mine, model=model):
+            found = model(mine)
+            return found, sg.grad((found * sg.tensor(w[part])).sum(), mine)[0]
+
+        found, grad = (sg.compile(step) if compiled else step)(mine)
+        assert_allclose(found.detach().numpy(), out.detach().numpy()[part], rtol=1e-12, atol=1e-12)
+        assert_allclose(grad.numpy(), leaf.grad.numpy()[part], rtol=1e-10, atol=1e-12)
+        assert_allclose(model[0].running_var.numpy(), norm.running_var.numpy(), rtol=1e-12)
+        assert model[0].num_batches_tracked.item() == 1
+    one = nn.BatchNorm2d(3, affine=False, momentum=None).eval()
+    other = nn.SyncBatchNorm.convert_sync_batchnorm(one)
+    assert (other.affine, other.momentum, other.training, type(other)) == (False, None, False, nn.SyncBatchNorm)
+    assert nn.SyncBatchNorm.convert_sync_batchnorm(other) is other
+
+
+def _uneven(counts, **options):
+    """Train on other numbers of inputs: one for each process. Returns the model and the loss gradients' scale."""
+    r = dist.get_rank()
+    sg.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 2, bias=False), nn.BatchNorm1d(2)).to(sg.float64)
+    model = DistributedDataParallel(net, find_unused_parameters=options.pop("find_unused_parameters", False))
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    steps = 0
+    with model.join(**options):
+        for i in range(counts[r]):
+            optimizer.zero_grad()
+            x = sg.tensor(np.random.default_rng(10 * r + i).normal(size=(4, 3)))
+            model(x).pow(3).sum().backward()
+            optimizer.step()
+            steps += 1
+    return model, steps
+
+
+@check
+def different_numbers_of_inputs():
+    for options in ({}, {"divide_by_initial_world_size": False}, {"find_unused_parameters": True}):
+        found, _ = _uneven((3, 5), **dict(options))
+        nets = [nn.Sequential(nn.Linear(3, 2, bias=False), nn.BatchNorm1d(2)).to(sg.float64) for _ in range(2)]
+        sg.manual_seed(0)
+        start = nn.Sequential(nn.Linear(3, 2, bias=False), nn.BatchNorm1d(2)).to(sg.float64).state_dict()
+        for net in nets:
+            net.load_state_dict(start)
+        for i in range(5):
+            going = [0, 1] if i < 3 else [1]
+            for held, other in zip(nets[0].buffers(), nets[1].buffers(), strict=True):
+                held.copy_(other)  # process 1 is the last that has inputs
+            grads = []
+            for r in going:
+                nets[r].zero_grad()
+                nets[r](sg.tensor(np.random.default_rng(10 * r + i).normal(size=(4, 3)))).pow(3).sum().backward()
+                grads.append([p.grad for p in nets[r].parameters()])
+            count = len(going) if "divide_by_initial_world_size" in options else 2
+            with sg.no_grad():
+                for place, parts in enumerate(zip(*grads, strict=True)):
+                    for net in nets:
+                        [*net.parameters()][place].sub_(0.1 * sum(parts) / count)
+        for p, q in zip(found.parameters(), nets[1].parameters(), strict=True):
+            assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-12)
+        for p, q in zip(found.buffers(), nets[1].buffers(), strict=True):
+            assert_allclose(p.numpy(), q.numpy(), rtol=1e-12)
+        dist.verify(found)
+
+
+@check
+def join_and_its_options():
+    r = dist.get_rank()
+    with pytest.raises(dist.DistError, match="exhausted"):
+        _uneven((2, 4), throw_on_early_termination=True)
+    assert _uneven((0, 2))[1] == [0, 2][r]
+    assert _uneven((2, 2), enable=False)[1] == 2
+    model = DistributedDataParallel(nn.Linear(2, 1))
+    step = sg.compile(lambda x: model(x).sum())
+    with pytest.raises(sg.ArgumentError, match="call the step without"), model.join():
+        step(sg.ones(1, 2))
+    with model.join():
+        for _ in range(2 + r):
+            with model.no_sync():
+                model(sg.ones(1, 2)).sum().backward()
+            model(sg.ones(1, 2)).sum().backward()
+        with sg.no_grad():
+            model(sg.ones(1, 2))
+
+
+@check
+def branches_that_some_processes_take():
+    """The error comes before the exchange, with the lines of both."""
+
+    @sg.compile
+    def step(x, alone):
+        if alone:
+            x = D.all_reduce(x)
+        return D.all_reduce(x, "max")
+
+    with pytest.raises(dist.DistError, match=BOTH_LINES):
+        step(sg.ones(2), dist.get_rank() == 0)
+    assert step(sg.ones(2), True).tolist() == [2, 2]
+
+    @sg.compile
+    def by_value(x):
+        if x.sum() > 2:
+            x = D.all_reduce(x)
+        return D.all_reduce(x, "max")
+
+    with pytest.raises(dist.DistError, match=BOTH_LINES):
+        by_value(sg.ones(2) + dist.get_rank())
+    assert by_value(sg.ones(2)).tolist() == [1, 1]
+    assert by_value(sg.ones(2) + 1).tolist() == [4, 4]
+    assert by_value(sg.ones(2)).tolist() == [1, 1]
+
+    @sg.compile
+    def before(x):
+        total = D.all_reduce(x)
+        return total * 2 if x[0] > 0 else total * 3  # each process decides for itself
+
+    for _ in range(3):
+        assert before(sg.ones(2) * (1 - 3 * dist.get_rank())).tolist() == [-2 - dist.get_rank()] * 2
+
+
+BOTH_LINES = (
+    r"rank 0: all_reduce (sum|max) of float32 \(2,\), .*checks.py:\d+\n  rank 1: all_reduce (sum|max) of float32 \(2,\), "
+    r".*checks.py:\d+"
+)
+
+
+@check
 def modules_that_differ():
     with pytest.raises(
         sg.ArgumentError, match=re.escape("rank 0 has ('weight', (1, 2), 'float32'), rank 1 has ('weight', (1, 3), 'float32')")
@@ -485,11 +675,14 @@ def checkpoints_that_cannot_be():
 FOLDER: list[str] = []
 
 
-def main(folder: str) -> None:
+def main(folder: str, *names: str) -> None:
+    """names: of checks that run alone."""
     FOLDER.append(folder)
-    dist.init_process_group("gloo")
+    dist.init_process_group("gloo", timeout=timedelta(seconds=60))
     found = {}
     for one in CHECKS:
+        if names and one.__name__ not in names:
+            continue
         try:
             one()
         except Exception:
@@ -503,4 +696,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -1,0 +1,95 @@
+"""Training with different numbers of inputs: a process that has none left takes part in the exchanges of the others.
+
+Names and meanings are PyTorch's. What takes part is a `Joinable`, which tells the context of each iteration that it begins, and
+whose `JoinHook` performs the exchanges of an iteration without an input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...base.communicators import DistError
+from ...base.joining import Joinable, JoinConfig, JoinHook
+from ...eager import tensor
+from ...errors import ArgumentError
+from ..collectives import Work, all_reduce, forbid
+from ..process_groups import get_rank
+
+__all__ = ["Join", "JoinHook", "Joinable"]
+
+
+class Join:
+    """A context for training loops of different lengths.
+
+    enable: False for a loop of one length, which then costs nothing. throw_on_early_termination: raise in all processes once
+    one has no input left. Other arguments go to the hooks. Inside it, iterations run without `sg.compile`: processes that run a
+    compiled step compare all of its exchanges. Raises ArgumentError without joinables, or for those of different groups.
+
+    Examples:
+        >>> from staticgrad.distributed.algorithms.join import Join
+        >>> sg.distributed.init_process_group()
+        >>> model = nn.parallel.DistributedDataParallel(nn.Linear(1, 1))
+        >>> with Join([model]):
+        ...     for x in [sg.ones(2, 1)] * (10 + sg.distributed.get_rank()):
+        ...         model(x).sum().backward()
+        >>> sg.distributed.destroy_process_group()
+    """
+
+    def __init__(
+        self, joinables: Sequence[Joinable], enable: bool = True, throw_on_early_termination: bool = False, **kwargs: Any
+    ):  # fmt: skip
+        if not joinables:
+            raise ArgumentError("The join context manager requires at least one joinable")
+        groups = [joinable.join_process_group for joinable in joinables]
+        if any(group != groups[0] for group in groups):
+            raise ArgumentError("Using join context manager with multiple process groups")
+        self._joinables = joinables
+        self._hooks = [joinable.join_hook(**kwargs) for joinable in joinables]
+        self._group = groups[0]
+        self._config = JoinConfig(enable, throw_on_early_termination)
+
+    def __enter__(self) -> None:
+        for i, joinable in enumerate(self._joinables):
+            joinable._join_config = self._config._replace(first=i == 0)
+
+    def __exit__(self, kind: Any, error: Any, at: Any) -> None:
+        for joinable in self._joinables:
+            joinable._join_config = JoinConfig()
+        if kind is not None or not self._config.enable:
+            return
+        last = True
+        while self._others():
+            if self._config.throw:
+                all_reduce(tensor(1.0), group=self._group)
+                raise DistError(f"Rank {get_rank(self._group)} exhausted all inputs.")
+            for hook in self._hooks:
+                hook.main_hook()
+            last = False
+        for hook in self._hooks:
+            hook.post_hook(last)
+
+    def _others(self) -> int:
+        """How many processes go on: each of them adds 1 when it begins an iteration."""
+        count = tensor(0.0)
+        all_reduce(count, group=self._group)
+        return int(count.item())
+
+    @staticmethod
+    def notify_join_context(joinable: Joinable) -> Work | None:
+        """Tell processes without inputs that this one begins an iteration; a joinable calls it before its own exchanges.
+
+        Returns a `Work`, whose `result()` has the number of processes that go on, from the first joinable of a context, and
+        None from others. Raises DistError where the context ends at the first process without inputs."""
+        config = joinable._join_config
+        if not (config.enable and config.first):
+            return None
+        forbid("Join", "call the step without sg.compile inside the context")
+        going = tensor(1.0)
+        all_reduce(going, group=joinable.join_process_group)
+        if config.throw:
+            ended = tensor(0.0)
+            all_reduce(ended, group=joinable.join_process_group)
+            if ended.item():
+                raise DistError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
+        return Work(result=[going])
