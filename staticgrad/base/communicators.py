@@ -8,18 +8,19 @@ exchanges are copies, and needs no MPI.
 from __future__ import annotations
 
 import os
-import sys
 import time
-import traceback
 import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ArgumentError, StaticgradError, user_line
 from .libraries import need
 from .types import shape_text
+
+if TYPE_CHECKING:
+    from .process_watch import Watch
 
 LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
 """What the launchers of Open MPI, MPICH, Intel's MPI and SLURM tell each process that they start: the number of processes."""
@@ -29,6 +30,8 @@ OPS = {
 """How values are combined, and MPI's name for it."""
 TIMEOUT = 1800.0
 """Seconds that a process waits for the others where a program sets no time, as PyTorch's do."""
+ENDED = 1.0
+"""Seconds that a process waits for one that has come to the end of the program: the last exchange may be on its way."""
 PROMPT = 0.001
 """Seconds of waiting after which a process sleeps between two looks: others may need its CPU."""
 
@@ -95,9 +98,12 @@ class Communicator:
         request, since = self.mpi.Iallgather(mine, found), time.monotonic()
         while not request.Test():
             waited = time.monotonic() - since
-            if waited > longest:
+            if watch is not None and watch.failure is not None:
+                raise DistError(f"{what}: {watch.failure}")
+            if waited > longest or (waited > ENDED and watch is not None and watch.ended.intersection(self.ranks)):
                 raise DistError(
                     f"{what}: not all of the ranks {list(self.ranks)} came to exchange {self.exchanges} within {longest:g} s",
+                    *([] if watch is None else watch.whereabouts(self.number, self.ranks)),
                     "all processes of a group perform the same exchanges in the same order; "
                     "init_process_group(timeout=timedelta(...)) says how long they wait for each other",
                 )
@@ -203,7 +209,8 @@ def plain(values: np.ndarray) -> np.ndarray:
 groups: dict[int, Communicator] = {}
 """The groups that exist, by number; 0 is all processes."""
 _count = 0
-_hook: Any = None
+watch: Watch | None = None
+"""What the processes learn of each other's failures. None in a process by itself, and for an MPI that serves one thread."""
 
 
 def group(number: int) -> Communicator:
@@ -232,7 +239,7 @@ def start(timeout: float = TIMEOUT) -> Communicator:
 
         world = MPI.COMM_WORLD
         made = Communicator(0, tuple(range(world.size)), world, world.rank, timeout)
-        _end_all_after_errors(MPI)
+        _watch_others(MPI)
     else:
         if int(os.environ.get("WORLD_SIZE") or 1) > 1:
             raise ArgumentError(
@@ -242,6 +249,14 @@ def start(timeout: float = TIMEOUT) -> Communicator:
         made = Communicator(0, (0,), None, 0)
     groups[0] = made
     return made
+
+
+def _watch_others(mpi: Any) -> None:
+    global watch
+    if watch is None and mpi.Query_thread() >= mpi.THREAD_MULTIPLE:
+        from .process_watch import Watch
+
+        watch = Watch(mpi, lambda number: groups[number].exchanges if number in groups else -1)
 
 
 def divide(ranks: Sequence[int], timeout: float | None = None) -> Communicator:
@@ -268,23 +283,3 @@ def end(number: int) -> None:
         gone = groups.pop(found)
         if found and gone.mpi is not None:
             gone.mpi.Free()
-
-
-def _end_all_after_errors(mpi: Any) -> None:
-    """Let an exception that nobody catches end all processes: the others would wait for this one forever."""
-    global _hook
-    if _hook is not None:
-        return
-    _hook = sys.excepthook
-
-    def say_and_abort(kind: type[BaseException], error: BaseException, at: Any) -> None:
-        try:
-            _hook(kind, error, at)
-            last = traceback.extract_tb(at)[-1] if at is not None else None
-            where = "" if last is None else f", {last.filename}:{last.lineno}"
-            print(f"rank {mpi.COMM_WORLD.rank} failed ({kind.__name__}{where}): all ranks end", file=sys.stderr, flush=True)
-        finally:
-            if not mpi.Is_finalized():
-                mpi.COMM_WORLD.Abort(1)
-
-    sys.excepthook = say_and_abort

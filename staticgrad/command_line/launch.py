@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import runpy
 import shutil
+import signal
 import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..base.libraries import need
@@ -21,6 +22,10 @@ NUMBERS = {
     "LOCAL_WORLD_SIZE": ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"),
 }
 """Variables that programs read, as `torchrun` sets them, and the launchers' own."""
+INTERRUPTED = 130
+"""The exit code of programs that Ctrl-C ends."""
+PATIENCE = 3
+"""Seconds in which MPI's launcher ends all processes after Ctrl-C, before it is told again."""
 
 
 def launch(given: Namespace) -> int:
@@ -50,13 +55,30 @@ def launch(given: Namespace) -> int:
     command += [sys.executable, "-m", "staticgrad.command_line.launch", given.file, *given.arguments]
     for attempt in range(given.restarts + 1):
         numbers = {"TORCHELASTIC_RESTART_COUNT": str(attempt), "TORCHELASTIC_MAX_RESTARTS": str(given.restarts)}
-        code = subprocess.run(command, env=environment(os.environ, threads) | numbers, check=False).returncode
-        if code == 0:
+        code = _run(command, environment(os.environ, threads) | numbers)
+        if code in (0, INTERRUPTED):
             break
         if attempt < given.restarts:
             told = f"staticgrad launch: exit code {code}; restart {attempt + 1} of {given.restarts}"
             print(told, file=sys.stderr, flush=True)
     return code
+
+
+def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
+    """The exit code of a command, which ends before this returns, after Ctrl-C as well."""
+    with subprocess.Popen(command, env=dict(variables)) as started:
+        try:
+            return started.wait()
+        except KeyboardInterrupt:
+            for number in (None, signal.SIGINT, signal.SIGKILL):  # a terminal has sent the launcher one, too
+                if number is not None:
+                    started.send_signal(number)
+                try:
+                    started.wait(PATIENCE)
+                    break
+                except (KeyboardInterrupt, subprocess.TimeoutExpired):
+                    pass
+            return INTERRUPTED
 
 
 def environment(of: Mapping[str, str], threads: int) -> dict[str, str]:
