@@ -221,6 +221,7 @@ NAMES: dict[str, dict[str, str]] = {
         "train.checkpoints": """
             checkpoints_iterator get_checkpoint_mtimes import_meta_graph init_from_checkpoint list_variables
             load_checkpoint load_variable NewCheckpointReader remove_checkpoint warm_start write_graph""",
+        "train.cluster": "ClusterSpec replica_device_setter Server SyncReplicasOptimizer",
         "train.decay": """
             cosine_decay cosine_decay_restarts exponential_decay inverse_time_decay linear_cosine_decay natural_exp_decay
             noisy_linear_cosine_decay piecewise_constant piecewise_constant_decay polynomial_decay""",

@@ -23,8 +23,8 @@ REFUSED: dict[str, tuple[str, str]] = {
         "write dense or sparse tensors, and tf.Variable with assign_add",
     ),
     "several machines": (
-        "Server Cluster create_local_cluster replica_ SyncReplicas JobDef WorkerSession ParameterServer",
-        "one machine, one process",
+        "ServerDef ClusterDef create_local_cluster JobDef WorkerSession ParameterServer",
+        "workers that `staticgrad launch` starts, tf.train.ClusterSpec, Server and SyncReplicasOptimizer",
     ),
     "eager mode and functions of TensorFlow 2": (
         "GradientTape function enable_v2 enable_eager Module TypeSpec TensorSpec py_function",

@@ -14,6 +14,10 @@ from ..train.checkpoints import load_variable as load_variable
 from ..train.checkpoints import remove_checkpoint as remove_checkpoint
 from ..train.checkpoints import warm_start as warm_start
 from ..train.checkpoints import write_graph as write_graph
+from ..train.cluster import ClusterSpec as ClusterSpec
+from ..train.cluster import Server as Server
+from ..train.cluster import SyncReplicasOptimizer as SyncReplicasOptimizer
+from ..train.cluster import replica_device_setter as replica_device_setter
 from ..train.decay import cosine_decay as cosine_decay
 from ..train.decay import cosine_decay_restarts as cosine_decay_restarts
 from ..train.decay import exponential_decay as exponential_decay
@@ -97,20 +101,21 @@ from ..train.threads import start_queue_runners as start_queue_runners
 __all__ = [
     "AdadeltaOptimizer", "AdagradDAOptimizer", "AdagradOptimizer", "AdamOptimizer", "AdamWOptimizer", "Checkpoint",
     "CheckpointManager", "CheckpointOptions", "CheckpointSaverHook", "CheckpointSaverListener", "ChiefSessionCreator",
-    "Coordinator", "ExponentialMovingAverage", "FeedFnHook", "FinalOpsHook", "FtrlOptimizer", "GlobalStepWaiterHook",
-    "GradientDescentOptimizer", "LoggingTensorHook", "LooperThread", "MomentumOptimizer", "MonitoredSession",
-    "MonitoredTrainingSession", "NanLossDuringTrainingError", "NanTensorHook", "NewCheckpointReader", "Optimizer",
-    "ProfilerHook", "ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer", "QueueRunner", "RMSPropOptimizer",
-    "Saver", "Scaffold", "SecondOrStepTimer", "SessionCreator", "SessionManager", "SessionRunArgs", "SessionRunContext",
-    "SessionRunHook", "SessionRunValues", "SingularMonitoredSession", "StepCounterHook", "StopAtStepHook",
-    "SummarySaverHook", "Supervisor", "WorkerSessionCreator", "add_queue_runner", "assert_global_step", "basic_train_loop",
-    "batch", "batch_join", "checkpoint_exists", "checkpoints_iterator", "cosine_decay", "cosine_decay_restarts",
-    "create_global_step", "exponential_decay", "export_meta_graph", "generate_checkpoint_state_proto",
-    "get_checkpoint_mtimes", "get_checkpoint_state", "get_global_step", "get_or_create_global_step", "global_step",
-    "import_meta_graph", "init_from_checkpoint", "input_producer", "inverse_time_decay", "latest_checkpoint",
-    "limit_epochs", "linear_cosine_decay", "list_variables", "load_checkpoint", "load_variable", "maybe_batch",
-    "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join", "natural_exp_decay", "noisy_linear_cosine_decay",
-    "piecewise_constant", "piecewise_constant_decay", "polynomial_decay", "range_input_producer", "remove_checkpoint",
+    "ClusterSpec", "Coordinator", "ExponentialMovingAverage", "FeedFnHook", "FinalOpsHook", "FtrlOptimizer",
+    "GlobalStepWaiterHook", "GradientDescentOptimizer", "LoggingTensorHook", "LooperThread", "MomentumOptimizer",
+    "MonitoredSession", "MonitoredTrainingSession", "NanLossDuringTrainingError", "NanTensorHook", "NewCheckpointReader",
+    "Optimizer", "ProfilerHook", "ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer", "QueueRunner",
+    "RMSPropOptimizer", "Saver", "Scaffold", "SecondOrStepTimer", "Server", "SessionCreator", "SessionManager",
+    "SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues", "SingularMonitoredSession",
+    "StepCounterHook", "StopAtStepHook", "SummarySaverHook", "Supervisor", "SyncReplicasOptimizer", "WorkerSessionCreator",
+    "add_queue_runner", "assert_global_step", "basic_train_loop", "batch", "batch_join", "checkpoint_exists",
+    "checkpoints_iterator", "cosine_decay", "cosine_decay_restarts", "create_global_step", "exponential_decay",
+    "export_meta_graph", "generate_checkpoint_state_proto", "get_checkpoint_mtimes", "get_checkpoint_state",
+    "get_global_step", "get_or_create_global_step", "global_step", "import_meta_graph", "init_from_checkpoint",
+    "input_producer", "inverse_time_decay", "latest_checkpoint", "limit_epochs", "linear_cosine_decay", "list_variables",
+    "load_checkpoint", "load_variable", "maybe_batch", "maybe_batch_join", "maybe_shuffle_batch",
+    "maybe_shuffle_batch_join", "natural_exp_decay", "noisy_linear_cosine_decay", "piecewise_constant",
+    "piecewise_constant_decay", "polynomial_decay", "range_input_producer", "remove_checkpoint", "replica_device_setter",
     "shuffle_batch", "shuffle_batch_join", "slice_input_producer", "start_queue_runners", "summary_iterator",
     "update_checkpoint_state", "warm_start", "write_graph",
 ]

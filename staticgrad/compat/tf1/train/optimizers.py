@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .... import static
+from ....base import communicators
 from ....operators import F
 from ....static.graphs import using
 from ..arrays import zeros_like
@@ -32,6 +33,8 @@ class Optimizer:
 
     def __init__(self, use_locking: bool, name: str):
         self.name = name
+        self._synchronous = False
+        """Whether its gradients are averages over all workers."""
         self._slots: dict[str, dict[Any, Variable]] = {}
         self._shared: dict[str, Variable] = {}
 
@@ -90,6 +93,10 @@ class Optimizer:
         pairs = [(g, v) for g, v in grads_and_vars if g is not None]
         if not pairs:
             raise ValueError("No gradients provided for any variable.")
+        if communicators.launched() > 1:
+            from .cluster import refuse_alone
+
+            refuse_alone(self)
         graph = pairs[0][1].graph
         graph.check_open()
         updates: list[Any] = []

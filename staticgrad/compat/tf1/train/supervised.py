@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from ....base import communicators
 from .. import summary
 from ..errors import OutOfRangeError
 from ..graph import GraphKeys, get_default_graph
@@ -195,11 +196,15 @@ class ChiefSessionCreator(SessionCreator):
             if scaffold.init_fn:
                 scaffold.init_fn(scaffold, session)
         session.run(scaffold.local_init_op, scaffold.local_init_feed_dict)
+        if communicators.launched() > 1:
+            from .cluster import share_variables
+
+            share_variables(session)
         return session
 
 
 class WorkerSessionCreator(ChiefSessionCreator):
-    """`ChiefSessionCreator`: one process has no other to wait for."""
+    """Makes a session with initial values, or those of the first worker."""
 
     def __init__(self, scaffold: Scaffold | None = None, master: str = "", config: Any = None, max_wait_secs: int = 1800):
         super().__init__(scaffold, master, config)
@@ -280,8 +285,10 @@ def MonitoredTrainingSession(
     save_graph_def: bool = True,
 ) -> MonitoredSession:  # fmt: skip
     """A monitored session that saves checkpoints (every 600 seconds) and summaries (every 100 steps) in `checkpoint_dir`, and
-    begins with the last checkpoint there."""
+    begins with the last checkpoint there. Of several workers the chief does so; the others have its variables."""
     scaffold = scaffold or Scaffold()
+    if not is_chief:
+        return MonitoredSession(WorkerSessionCreator(scaffold, master, config, max_wait_secs), list(hooks or []))
     every = [*(hooks or []), *(chief_only_hooks or [])]
     if checkpoint_dir:
         if log_step_count_steps:
