@@ -7,17 +7,20 @@ exchanges are copies, and needs no MPI.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import time
 import zlib
 from collections.abc import Sequence
+from functools import cache
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ArgumentError, StaticgradError, user_line
 from .libraries import need
-from .types import shape_text
+from .types import Shape, shape_text
 
 if TYPE_CHECKING:
     from .process_watch import Watch
@@ -55,8 +58,8 @@ class Communicator:
         self.mpi = mpi
         self.rank = rank
         self.timeout = timeout
-        self.exchanges = 0
-        """How many have begun."""
+        self.count = np.zeros(1, np.int64)
+        """How many exchanges have begun, all of a plan counted as one; plans count, too."""
         self.writer: Any = None
         """The thread that writes checkpoints, once there was one."""
         self._channel: Communicator | None = None
@@ -88,34 +91,66 @@ class Communicator:
         """
         if self.mpi is None:
             return
-        what = " ".join(
-            [name, *map(str, how), *([] if values is None else ["of", str(values.dtype), shape_text(values.shape)])]
-        )
-        self.exchanges += 1
-        mine = np.array([zlib.crc32(f"{self.exchanges} {what}".encode())])
+        what = text_of(name, *how) if values is None else text_of(name, *how, of=(values.dtype, values.shape))
+        mine = np.array([self.number_of_next(digest([what]))])
         found = np.empty(self.size, mine.dtype)
         longest = self.timeout if timeout is None else timeout
         request, since = self.mpi.Iallgather(mine, found), time.monotonic()
         while not request.Test():
             waited = time.monotonic() - since
-            if watch is not None and watch.failure is not None:
-                raise DistError(f"{what}: {watch.failure}")
-            if waited > longest or (waited > ENDED and watch is not None and watch.ended.intersection(self.ranks)):
-                raise DistError(
-                    f"{what}: not all of the ranks {list(self.ranks)} came to exchange {self.exchanges} within {longest:g} s",
-                    *([] if watch is None else watch.whereabouts(self.number, self.ranks)),
-                    "all processes of a group perform the same exchanges in the same order; "
-                    "init_process_group(timeout=timedelta(...)) says how long they wait for each other",
-                )
+            self.check(what, waited, longest)
             time.sleep(0 if waited < PROMPT else PROMPT)
         if (found != mine).any():
             line = user_line()
-            all_of_them = self.mpi.allgather(what if line is None else f"{what}, {line[0]}:{line[1]}")
-            raise DistError(
-                f"processes are at different exchanges ({self.exchanges} of the group)\n"
-                + "\n".join(f"  rank {rank}: {told}" for rank, told in zip(self.ranks, all_of_them, strict=True)),
-                "all processes of a group perform the same exchanges, of equal shapes and dtypes, in the same order",
-            )
+            raise self.differ([(what, "" if line is None else f"{line[0]}:{line[1]}")])
+
+    def number_of_next(self, of: int) -> int:
+        """What members compare before they exchange: a digest of one exchange, or of all of a plan, and its number."""
+        self.count += 1
+        return of | self.exchanges << 32
+
+    def check(self, what: str, waited: float, longest: float) -> None:
+        """Look at the others while one waits for them. what: for what; waited, longest: seconds so far, and at most. Raises
+        DistError where another process has failed or ended, or has not come within the time."""
+        if watch is not None and watch.failure is not None:
+            raise DistError(f"{what}: {watch.failure}")
+        if waited > longest or (waited > ENDED and watch is not None and watch.ended.intersection(self.ranks)):
+            raise self.late(what, longest)
+
+    def late(self, what: str, longest: float, *details: str) -> DistError:
+        """The error of a member that waited so many seconds."""
+        return DistError(
+            f"{what}: not all of the ranks {list(self.ranks)} came to exchange {self.exchanges} within {longest:g} s",
+            *details,
+            *([] if watch is None else watch.whereabouts(self.number, self.ranks)),
+            "all processes of a group perform the same exchanges in the same order; "
+            "init_process_group(timeout=timedelta(...)) says how long they wait for each other",
+        )
+
+    def differ(self, mine: Sequence[tuple[str, str]]) -> DistError:
+        """The error of members that are at different exchanges; each of them calls this. mine: what this one is about to
+        exchange, with the user's lines."""
+        all_of_them = self.mpi.allgather(list(mine))
+        whats = [[what for what, _ in theirs] for theirs in all_of_them]
+        first = next((i for i, each in enumerate(zip_longest(*whats)) if len({*each}) > 1), 0)
+        told = [", ".join(filter(None, [*theirs[first : first + 1], ("nothing more",)][0])) for theirs in all_of_them]
+        return DistError(
+            f"processes are at different exchanges ({self.exchanges} of the group)\n"
+            + "\n".join(f"  rank {rank}: {each}" for rank, each in zip(self.ranks, told, strict=True)),
+            "all processes of a group perform the same exchanges, of equal shapes and dtypes, in the same order",
+        )
+
+    @property
+    def exchanges(self) -> int:
+        """How many have begun."""
+        return int(self.count[0])
+
+    @property
+    def handle(self) -> int:
+        """What MPI's C functions take for the group."""
+        from mpi4py import MPI
+
+        return int(MPI._handleof(self.mpi))
 
     # each of these takes an array that is contiguous, in row-major order, and writes into it or into `out`
 
@@ -191,6 +226,43 @@ class Communicator:
             out[...] = values[0]
         else:
             self.mpi.Scatter(None if values is None else plain(values), plain(out), root)
+
+
+def text_of(name: str, *how: Any, of: tuple[np.dtype, Shape] | None = None) -> str:
+    """What members of a group compare. of: dtype and shape of the values."""
+    return " ".join([name, *map(str, how), *([] if of is None else ["of", str(of[0]), shape_text(of[1])])])
+
+
+def digest(texts: Sequence[str]) -> int:
+    """32 bits that differ where such texts do."""
+    return zlib.crc32("\n".join(texts).encode())
+
+
+class Functions:
+    """MPI's C functions, and what they take for dtypes and ways of combining values."""
+
+    def __init__(self) -> None:
+        from mpi4py import MPI
+
+        self._mpi: Any = MPI
+        self._library = ctypes.CDLL(MPI.__file__)  # symbols of the library that it was linked with are found, too
+
+    def address(self, name: str) -> int:
+        """Of a function by its name without MPI_."""
+        return ctypes.cast(getattr(self._library, f"MPI_{name}"), ctypes.c_void_p).value or 0
+
+    def dtype(self, of: np.dtype) -> int:
+        return int(self._mpi._handleof(self._mpi._typedict[plain(np.empty(0, of)).dtype.char]))
+
+    def op(self, name: str) -> int:
+        """0 for no way of combining."""
+        return int(self._mpi._handleof(getattr(self._mpi, OPS[name]))) if name else 0
+
+
+@cache
+def functions() -> Functions:
+    """Those of the MPI that this process runs in."""
+    return Functions()
 
 
 def average(values: np.ndarray, size: int) -> None:

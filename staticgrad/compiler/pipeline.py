@@ -204,7 +204,8 @@ def _grouped(
     results = list(found[: len(prepared.results)])
     moved = dict(zip(given, found[len(results) :], strict=True))
     fused = (Pointwise, Reduction)  # what an operation that can't fail for these operands has become
-    graph.prune([*results, *(node for node in moved.values() if not isinstance(node.op.emit, fused))])
+    exchanges = [node for node in graph.nodes if node.op.exchanges]  # other processes wait for them, read or not
+    graph.prune([*results, *exchanges, *(node for node in moved.values() if not isinstance(node.op.emit, fused))])
     graph.finish()
     feeds = [moved.get(f, f) for f in prepared.feeds]
     fetches = results[: len(prepared.fetches)]

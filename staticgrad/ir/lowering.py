@@ -260,7 +260,20 @@ class Clear:
     """A native call: the result is 0."""
 
 
-Call = Routine | Gemm | Copy | Clear
+@record()
+class Exchange:
+    """A native call: an exchange of the first operand with other processes, by MPI's C function of this name. One instruction
+    begins it, and another waits for its end, which comes as late as the plan can do without the result."""
+
+    group: int
+    function: str
+    told: str
+    """What processes compare: the exchange with shape and dtype."""
+    reduction: str = ""
+    root: int = 0
+
+
+Call = Routine | Gemm | Copy | Clear | Exchange
 
 
 @record()

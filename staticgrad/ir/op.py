@@ -107,6 +107,8 @@ class OpDef:
     as its native code has a check; an op that the host computes may."""
     stateful: bool = False
     """Whether `eval` does more than compute its result, as printing: a node is never merged with another of its kind."""
+    exchanges: bool = False
+    """Whether it exchanges values with other processes: all perform such operations in the same order."""
     draws: bool = False
     """Whether the first operand is the (seed, draw) of a random generator, and every element of the result a function of it."""
     backward: str | Callable[[Any], str] = ""

@@ -221,6 +221,8 @@ class DistributedDataParallel(Module, Joinable):
         write them."""
         from ..distributed.collectives import all_reduce
 
+        if self._size == 1:
+            return
         with no_grad():
             grads = [F.zeros_like(p) if p.grad is None else p.grad for p in bucket]
             share = 1 / self._size if self._going is None else 1 / self._going.item()

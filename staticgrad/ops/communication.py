@@ -9,15 +9,15 @@ get is the sum of all their cotangents, and gathering and scattering are each ot
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base.communicators import OPS, group
+from ..base.communicators import OPS, group, text_of
 from ..base.types import TensorType, shape_text
 from ..errors import ArgumentError, GraphError, ShapeError
-from ..ir import Attribute, OpDef, define
+from ..ir import Attribute, Exchange, Layout, Native, Node, OpDef, define
 from ..operators import F, Symbol, apply, state
 from . import attributes as at
 from .rules import keep
@@ -136,6 +136,24 @@ def _only(g: Any, root: int, number: int) -> Any:
     return F.where(np.asarray(group(number).rank == root), g, F.zeros_like(g))
 
 
+def _native(function: str) -> Native:
+    """Native code: MPI's C function. The host computes what no such function does, and values that MPI has no type for."""
+
+    def plan(node: Node, layouts: Sequence[Layout]) -> list[Exchange] | None:
+        sent, reduction = node.inputs[0].type, node.attrs.get("reduction", "")
+        carried = sent.dtype.char in CARRIED and sent.size and reduction != "avg"
+        if not carried or group(node.attrs["group_number"]).mpi is None:
+            return None
+        root = node.attrs.get("root")
+        how = [reduction] if reduction else [] if root is None else ["from", root]
+        told = text_of(node.op.name, *how, of=(sent.dtype, sent.shape))
+        return [Exchange(node.attrs["group_number"], function, told, reduction, 0 if root is None else root)]
+
+    return Native(plan)
+
+
+CARRIED = "?bBhHiIlLqQfd"
+"""Types of values, by NumPy's characters, that all of MPI's functions take."""
 MEMBERS = {"group_number": NUMBER, "size": SIZE}
 ROOT = at.integer(0)
 
@@ -144,9 +162,12 @@ all_reduce_op: OpDef = define(
     attrs={"reduction": OP, **MEMBERS},
     infer=lambda x, *before, reduction, group_number, size: x,
     eval=_all_reduce,
+    emit=_native("Iallreduce"),
     vjp=_first(lambda g, attrs: communicate(all_reduce_op, g, reduction=_linear(attrs), **_members(attrs))),
     promote=keep,
     stateful=True,
+    fails=True,
+    exchanges=True,
     doc="The values of all processes of a group, combined element by element. Other operands are earlier exchanges.",
 )
 reduce_op = define(
@@ -157,6 +178,8 @@ reduce_op = define(
     vjp=_first(lambda g, attrs: _reduce_cotangent(g, attrs)),
     promote=keep,
     stateful=True,
+    fails=True,
+    exchanges=True,
     doc="As `all_reduce`, in the process `root`; in the others the operand.",
 )
 broadcast_op = define(
@@ -164,9 +187,12 @@ broadcast_op = define(
     attrs={"root": ROOT, **MEMBERS},
     infer=lambda x, *before, root, group_number, size: x,
     eval=_broadcast,
+    emit=_native("Ibcast"),
     vjp=_first(lambda g, attrs: _broadcast_cotangent(g, attrs)),
     promote=keep,
     stateful=True,
+    fails=True,
+    exchanges=True,
     doc="The values of the process `root` of a group.",
 )
 all_gather_op = define(
@@ -174,9 +200,12 @@ all_gather_op = define(
     attrs=MEMBERS,
     infer=_gathered,
     eval=_all_gather,
+    emit=_native("Iallgather"),
     vjp=_first(lambda g, attrs: communicate(reduce_scatter_op, g, reduction="sum", **_members(attrs))),
     promote=keep,
     stateful=True,
+    fails=True,
+    exchanges=True,
     doc="The values of all processes of a group, along a new first axis.",
 )
 reduce_scatter_op: OpDef = define(
@@ -184,9 +213,12 @@ reduce_scatter_op: OpDef = define(
     attrs={"reduction": OP, **MEMBERS},
     infer=_scattered,
     eval=_reduce_scatter,
+    emit=_native("Ireduce_scatter_block"),
     vjp=_first(lambda g, attrs: _reduce_scatter_cotangent(g, attrs)),
     promote=keep,
     stateful=True,
+    fails=True,
+    exchanges=True,
     doc="The parts along the first axis that belong to this process, combined over all processes of a group.",
 )
 all_to_all_op: OpDef = define(
@@ -194,9 +226,12 @@ all_to_all_op: OpDef = define(
     attrs=MEMBERS,
     infer=_exchanged,
     eval=_all_to_all,
+    emit=_native("Ialltoall"),
     vjp=_first(lambda g, attrs: communicate(all_to_all_op, g, **_members(attrs))),
     promote=keep,
     stateful=True,
+    fails=True,
+    exchanges=True,
     doc="Part i along the first axis goes to process i; the result has the parts that came, in the processes' order.",
 )
 

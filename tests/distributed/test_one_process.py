@@ -117,3 +117,20 @@ def test_a_module_alone(world):
     assert [name for name, _ in model.named_parameters()] == ["module.weight", "module.bias"]
     model(sg.ones(4, 2)).sum().backward()
     assert_array_equal(model.module.weight.grad.numpy(), [[4, 4]])
+
+
+def test_a_plan_of_one_process_exchanges_nothing(world):
+    model = nn.parallel.DistributedDataParallel(nn.Linear(3, 2))
+    optimizer = sg.optim.SGD(model.parameters(), lr=0.1)
+
+    @sg.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = D.all_reduce(model(x).square().mean(), "avg")
+        loss.backward()
+        optimizer.step()
+        return D.all_gather(loss)[0]
+
+    step(sg.ones(4, 3))
+    assert not step.plan.host_calls
+    assert not any(each.kind in ("start", "copy") for each in step.plan.instructions)

@@ -1,4 +1,4 @@
-"""Two processes that MPI starts: `checks.py` says what they check."""
+"""Two processes that MPI starts: `checks.py` and `compiled_checks.py` say what they check."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ import pytest
 pytest.importorskip("mpi4py")
 HERE = Path(__file__).parent
 NAMES = [
-    node.name
-    for node in ast.parse((HERE / "checks.py").read_text()).body
+    (file, node.name)
+    for file in ("checks.py", "compiled_checks.py")
+    for node in ast.parse((HERE / file).read_text()).body
     if isinstance(node, ast.FunctionDef) and node.decorator_list
 ]
 
@@ -35,28 +37,33 @@ def launch(*arguments: str, processes: int = 2) -> subprocess.CompletedProcess[s
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ranks")
-    ended = launch(str(HERE / "checks.py"), str(folder))
-    assert ended.returncode == 0, ended.stderr
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
+    @cache
+    def results(file):
+        folder = tmp_path_factory.mktemp("ranks")
+        ended = launch(str(HERE / file), str(folder))
+        assert ended.returncode == 0, ended.stderr
+        return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
+
+    return results
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_of_two_processes(found, name):
-    assert [results[name] for results in found] == ["", ""]
+@pytest.mark.parametrize(("file", "name"), NAMES)
+def test_of_two_processes(found, file, name):
+    assert [results[name] for results in found(file)] == ["", ""]
 
 
-def test_a_process_that_does_not_come(tmp_path):
+@pytest.mark.parametrize("call", ["dist.all_reduce(sg.ones(1))", "sg.compile(lambda x: D.all_reduce(x))(sg.ones(1))"])
+def test_a_process_that_does_not_come(tmp_path, call):
     program = tmp_path / "train.py"
     program.write_text(
         "import time\n"
         "from datetime import timedelta\n"
         "import staticgrad as sg\n"
         "import staticgrad.distributed as dist\n"
+        "import staticgrad.distributed.nn.functional as D\n"
         "dist.init_process_group(timeout=timedelta(seconds=0.5))\n"
         "if dist.get_rank() == 1:\n"
-        "    time.sleep(100)\n"
-        "dist.all_reduce(sg.ones(1))\n"
+        "    time.sleep(100)\n" + call
     )
     ended = launch(str(program))
     assert ended.returncode != 0

@@ -143,11 +143,35 @@ STATUS_WORDS = 10
 TRIAL = 5
 """Runs after which the ways of running a plan are compared."""
 
-ENTER, REPEAT, UNLESS, GO, HOST = range(1, 6)
-"""Operations of control-flow instructions; see `runtime/control_instructions.py`."""
+ENTER, REPEAT, UNLESS, GO, HOST, START, WAIT, LOOK, MATCH = range(1, 10)
+"""Operations of control-flow instructions, see `runtime/control_instructions.py`, and from START on of exchanges, see
+`runtime/exchange_instructions.py`."""
 T, N, COUNT, REVERSE, EXIT, HEAD, MOVES, GROWING, PAUSED, SINCE = (8 * word for word in (0, 1, 2, 3, 4, 5, 6, 8, 10, 11))
 """Offsets in the state of a loop, in bytes."""
 LOOP_WORDS = 12
 LOOKS, PAUSE = 64, 100_000_000
 """The number of iterations after which a loop reads the clock, and of nanoseconds after which it pauses for Python to handle
 signals."""
+
+FUNCTION, OPERANDS, SENT, RECEIVED = (8 * word for word in (0, 1, 9, 12))
+(
+    TEST,
+    REQUEST,
+    DONE_FLAG,
+    ACTIVE,
+    ERROR,
+    BEGUN,
+    WAITED,
+    ENDED,
+    TIMEOUT,
+    MINE,
+    FOUND,
+    MEMBERS,
+    DIGEST,
+    COUNT_OF_GROUP,
+    MPI_STATUS,
+) = (8 * word for word in range(13, 28))
+"""Offsets in the state of an exchange, in bytes; PAUSED and SINCE lie where loops have them."""
+EXCHANGE_WORDS = MPI_STATUS // 8 + 8
+LATE, DIFFERENT, UNDER_WAY = -1, -2, -3
+"""Errors of exchanges that MPI does not know."""

@@ -109,6 +109,12 @@ def pause(builder: Any) -> None:
 
 
 @instruction
+def yield_cpu(builder: Any) -> None:
+    """Let the system run another thread."""
+    _called(builder, "sched_yield", I32, [])
+
+
+@instruction
 def nanoseconds(builder: Any) -> Any:
     """The monotonic clock."""
     with builder.goto_entry_block():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
+from ...base.communicators import DistError
 from ...base.locks import rlock
 from ...base.signals import uninterrupted
 from ...base.types import StackType, TupleType
@@ -140,7 +141,7 @@ class Plan:
         self.ran = False
         """A run has completed, so there is memory for the plan."""
         self.reads_numbers = bool(self.arguments or self.draws)
-        self.simple = not self.host_calls
+        self.simple = not self.host_calls and not b.stream.exchanges
         self.results = Results(self.fetches)
         self.control = self._control()
         self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
@@ -264,6 +265,8 @@ class Plan:
         """Run on bound state. Returns the results. The caller holds the lock."""
         if self.reads_numbers:
             self.read_numbers()
+        if self.builder.stream.exchanges:
+            self.builder.stream.exchanges.ready()
         try:
             late = self._late(arrays)
             results = self._start(arrays)
@@ -271,8 +274,10 @@ class Plan:
                 self.fail(int(self.control[t.FAILED]))
             if not self.simple:
                 self.finish([*arrays, *self.results.outputs(results)])
-        except (StaticgradError, MemoryError):
+        except (StaticgradError, MemoryError) as error:
             self.give_back()
+            if not isinstance(error, DistError):
+                self._settle()
             raise
         if not self.simple:
             self.results.fill(results)
@@ -280,6 +285,12 @@ class Plan:
             results[i] = value
         self.ran = True
         return results
+
+    def _settle(self) -> None:
+        """Wait for the exchanges that a run which failed has begun: a later run would take them for its own."""
+        for i, instruction in enumerate(self.instructions):
+            if instruction.control in (t.WAIT, t.MATCH) and instruction.size_array[t.ACTIVE // 8]:
+                self.run_one(i)
 
     def _late(self, arrays: Sequence[np.ndarray]) -> list[tuple[int, np.ndarray]]:
         """Copies of the results that are views of feeds, with their positions."""
@@ -390,9 +401,11 @@ class Plan:
         while (stopped := loader.step(patches, count, objects, table, at, last, status, hold)) >= 0:
             count = 0  # the arrays are bound once
             at = stopped
-            if self.paused(stopped):
-                continue
             instruction = self.instructions[stopped]
+            if self.paused(stopped):
+                if instruction.control != t.REPEAT:
+                    self.builder.stream.exchanges.of(instruction).check(instruction)
+                continue
             if instruction.kind != "host":
                 self.fail(stopped)
             if instruction.target is not None:
@@ -425,9 +438,10 @@ class Plan:
                 self.fail(number)
 
     def paused(self, number: int) -> bool:
-        """Whether the driver stopped at an instruction for a pause of its loop: Python handles signals, and resumes there."""
+        """Whether the driver stopped at an instruction for a pause of a loop or while it waits: Python handles signals, and
+        resumes there."""
         instruction = self.instructions[number]
-        return instruction.control == t.REPEAT and instruction.size_array[t.PAUSED // 8] != 0
+        return instruction.control in (t.REPEAT, t.WAIT, t.MATCH) and instruction.size_array[t.PAUSED // 8] != 0
 
     def run_unjitted(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         """`run` with the generated kernels as plain Python, for debuggers and tests; other instructions run natively."""
@@ -502,6 +516,8 @@ class Plan:
     def fail(self, number: int) -> NoReturn:
         """Raises the error that an instruction reported."""
         instruction = self.instructions[number]
+        if instruction.control >= t.START:
+            raise self.builder.stream.exchanges.of(instruction).error(instruction)
         if instruction.control:
             self._no_room(instruction)
         bad = int(self.status[1])

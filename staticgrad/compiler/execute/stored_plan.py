@@ -45,7 +45,7 @@ def packed(
     part in. Cells, sources of hyperparameters, and constants (by address and bytes) are stored as their
     numbers."""
     builder, stream = plan.builder, plan.builder.stream
-    if any(each.kind == "host" for each in plan.instructions):
+    if any(each.kind == "host" for each in plan.instructions) or stream.exchanges:
         return None
     writer = _Writer(plan, cells, constants)
     fetches = [writer.number(buffer) for buffer in plan.fetches]
@@ -194,7 +194,7 @@ class StoredBuilder(Placement):
         self.cell_buffers = {cells[cell]: buffers[i] for cell, i in record["state"]}
         self.stream: Any = SimpleNamespace(
             loops=[], stacks={buffers[i]: np.zeros(3, np.int64) for i in record["stacks"]}, threads=record["threads"],
-            temporaries=[b for b in buffers if b.kind == "arena"],
+            temporaries=[b for b in buffers if b.kind == "arena"], exchanges=(),
         )  # fmt: skip
 
     def __getattr__(self, name: str) -> Any:

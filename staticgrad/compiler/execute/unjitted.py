@@ -19,7 +19,7 @@ import numpy as np
 from ...base.types import DTYPES, SHORT
 from ...ir import REGISTRY, Cell, Node, OpDef, Pointwise
 from ...ops.random import normal_op, stream_op, uniform_op
-from ..backend.abi import COUNT, ENTER, EXIT, GO, GROWING, HEAD, MOVES, REVERSE, UNLESS, N, T
+from ..backend.abi import COUNT, ENTER, EXIT, GO, GROWING, HEAD, MOVES, REVERSE, START, UNLESS, N, T
 from ..codegen.loop_ir import Kernel
 from ..codegen.printers import PYTHON
 from ..lower.instructions import Instruction, memory_of
@@ -60,7 +60,7 @@ def run_plan(plan: Plan, arrays: Sequence[np.ndarray], store: MutableMapping[Cel
         if instruction.kind == "shards":  # one after the other: they follow the instruction that jumps over them
             at += 2
             continue
-        if instruction.control:
+        if 0 < instruction.control < START:
             at = next_instruction(instruction, at)
             continue
         if instruction.kind == "host":

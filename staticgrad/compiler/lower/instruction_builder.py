@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ...ir import Cell, Graph, Layout, Node, Pointwise
+from ...ir import Cell, Exchange, Graph, Layout, Node, Pointwise
 from ...ops.leaves import Source
 from ..backend.machine_code import NOW
 from ..codegen.kernel_writer import KernelWriter
@@ -17,8 +17,8 @@ from ..fusion.fuse import Group
 from ..fusion.layout import Layouts
 from ..fusion.node_facts import inlined
 from ..runtime.threads import get_num_threads
-from ..schedule.order import Schedule, ScheduleNode
-from . import control_flow, native_calls
+from ..schedule.order import CHECKED, Schedule, ScheduleNode
+from . import control_flow, exchanges, native_calls
 from .instructions import STRIDED, Buffer, Instruction, Memory, Place, memory_of
 from .memory import bound, lay_out
 from .placement import Placement
@@ -34,6 +34,13 @@ def written(group: Group, layouts: Layouts, place: dict[Node, Node], number: dic
 
 
 Writer = Callable[[Group, Layouts, dict[Node, Node], dict[Node, int]], KernelSource]
+
+
+def _meeting(units: Sequence[ScheduleNode]) -> int:
+    """Before which unit processes begin to compare their plans: after the checks that come before the first exchange, since a
+    run that one of them refuses exchanges nothing. -1 where there is none."""
+    first = next((i for i, unit in enumerate(units) if unit.kind == "start"), -1)
+    return max([0, *(i + 1 for i, unit in enumerate(units[:first]) if unit.priority == CHECKED)]) if first >= 0 else -1
 
 
 class GraphLowering:
@@ -69,8 +76,17 @@ class GraphLowering:
                 self.leaf(leaf)
         for node in self.schedule.constants:
             self.buffers[node] = self._fixed(node)
-        for unit in self.schedule.units:
+        meeting = _meeting(self.schedule.units)
+        for number, unit in enumerate(self.schedule.units):
+            if number == meeting:
+                begins = [call for each in self.schedule.units if each.kind == "start" for call in each.calls]
+                exchanges.compare_plans(self, [call for call in begins if isinstance(call, Exchange)])
+            since = len(self.stream)
             match unit.kind:
+                case "start":
+                    exchanges.begin(self, unit)
+                case "wait":
+                    exchanges.await_end(self, unit)
                 case "kernel":
                     self._kernel(unit)
                 case "native":
@@ -88,6 +104,8 @@ class GraphLowering:
                     control_flow.branch(self, unit)
                 case kind:
                     raise AssertionError(kind)
+            if meeting >= 0:
+                exchanges.look(self, since)
 
     def nested(
         self, graph: Graph, layouts: Layouts, schedule: Schedule, buffers: Mapping[Node, Buffer], shards: int

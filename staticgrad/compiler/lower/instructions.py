@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from ...ir import Layout, Node
-from ..backend.abi import COUNT, EXIT, GROWING, HEAD, HOST, MOVES, REVERSE, N, T
+from ...ir import Exchange, Layout, Node
+from ..backend.abi import COUNT, EXIT, GROWING, HEAD, HOST, MOVES, REVERSE, START, N, T
 from ..backend.machine_code import Code
 from ..runtime import loader
 
@@ -90,7 +90,9 @@ class Operands(Protocol):
 class Instruction:
     """One instruction of a plan, with the facts that `explain` prints about it."""
 
-    kind: str  # kernel, fold, gemm, copy, clear, routine, check, host; loop, repeat, until, branch, go, shards
+    kind: str
+    """kernel, fold, gemm, copy, clear, routine, check, host; loop, repeat, until, branch, go, shards; start, wait, look, match:
+    of an exchange"""
     name: str
     node: Node | None
     buffers: list[Place] = field(default_factory=list)
@@ -109,7 +111,10 @@ class Instruction:
     work: int = 0
     large_gemm: bool = False
     control: int = 0
-    """For a control-flow instruction: its operation, see `runtime/control_instructions.py`."""
+    """For an instruction of control flow or of an exchange: its operation, see `runtime/control_instructions.py` and
+    `runtime/exchange_instructions.py`."""
+    exchange: Exchange | None = None
+    """What it begins."""
     operands: Operands | None = None
     """For a host call inside a body: the lowering of the body."""
     target: Buffer | None = None
@@ -135,7 +140,8 @@ class Instruction:
             return [0, 0, 0, HOST, 0, 0, 0, 0]
         pointers, sizes = self.pointers.ctypes.data, self.size_array.ctypes.data
         if self.control:
-            return [0, pointers, sizes, self.control, 0, 0, 0, loader.address("control")]
+            by = loader.address("control" if self.control < START else "exchange")
+            return [0, pointers, sizes, self.control, 0, 0, 0, by]
         return [self.address, pointers, sizes, self.start, self.stop, self.chunks, int(self.check), self.pool]
 
 

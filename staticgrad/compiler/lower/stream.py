@@ -9,6 +9,7 @@ from ..backend.abi import STATUS_WORDS
 from ..backend.machine_code import NOW, Code, Wanted, code
 from ..fusion.fuse import Decision
 from ..runtime import thread_pool
+from .exchange_state import Exchanges
 from .instructions import Buffer, Instruction, LoopInstruction
 
 
@@ -26,6 +27,7 @@ class InstructionStream:
         self.loops: list[LoopInstruction] = []
         self.stacks: dict[Buffer, np.ndarray] = {}
         """Of each stack that grows: (address, capacity in bytes, items), in words that the driver writes."""
+        self.exchanges = Exchanges()
         self.status = Buffer("fixed", (STATUS_WORDS,), np.dtype(np.int64))
         self.landing = -1
         """The number of the instruction where both ways of the latest branch meet. It can't become part of the instruction

@@ -2,7 +2,8 @@
 
 An instruction is ROW int64 words: address of the kernel, address of its list of buffers, address of its sizes, start, stop,
 number of chunks that the range is cut into, whether to check the status afterwards, and the thread pool that shares the
-chunks. An instruction without chunks is a control-flow instruction (`control_instructions.py`) or a host call.
+chunks. An instruction without chunks is a control-flow instruction (`control_instructions.py`), one of an exchange
+(`exchange_instructions.py`) or a host call.
 
 After the error, the status holds measurements of whether threads pay: SHARES whether to measure, ALONE whether the last run
 used one thread only, STREAK the number of runs in succession that did the same, SHARED_TIME and ALONE_TIME the nanoseconds

@@ -14,7 +14,7 @@ OPERANDS = {"step": 8, "steps": 12, "hold_calls": 1}
 """The functions of the runtime that Python calls, with the number of their operands."""
 MODULES = {
     "call": "fastcall_body", "hold_calls": "instruction_loop", "step": "instruction_loop", "worker": "worker",
-    "control": "control_instructions", "shards": "batch_shards", "steps": "run_loop",
+    "control": "control_instructions", "exchange": "exchange_instructions", "shards": "batch_shards", "steps": "run_loop",
 }  # fmt: skip
 """The modules of all functions that are called from outside."""
 PLANS = ("call", "hold_calls", "step", "worker")

@@ -17,7 +17,7 @@ Pair = tuple[int, int]
 
 def donate_buffers(order: Schedule, layouts: Layouts, fetches: Sequence[Node]) -> None:
     """Adds such results to `order.place`."""
-    made = {node for unit in order.units if unit.kind in ("kernel", "native", "copy") for node in unit.makes}
+    made = {node for unit in order.units if unit.kind in ("kernel", "native", "copy", "wait") for node in unit.makes}
     last = {base: unit for unit in order.units for base in unit.reads}
     kept = {layouts.base[value] for value in [*fetches, *order.saved]} | set(order.place)
     for part in layouts.part.values():  # other instructions may still read one of them after the last reader of the other

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from types import MappingProxyType
 
-from ...ir import Call, Cell, Copy, Gemm, Graph, Layout, Native, Node, Reduction, Region, Result, may_fail
+from ...ir import Call, Cell, Copy, Exchange, Gemm, Graph, Layout, Native, Node, Reduction, Region, Result, may_fail
 from ...ir.walks import ordered
 from ..fusion.broadcast_rank import FULL, ROW, SCALAR, origin
 from ..fusion.epilogue import Sum
@@ -21,14 +22,16 @@ from ..fusion.layout import Layouts
 from ..fusion.node_facts import inlined
 from .early_release import early_release
 
-CHECKED, ORDINARY, WRITING = range(3)
+CHECKED, STARTING, ORDINARY, WRITING, WAITING = range(5)
+"""Of the units that are ready, those of the first kind come first."""
 
 
 @dataclass(eq=False, slots=True, repr=False)
 class ScheduleNode:
     """One unit of work. `makes`: nodes that get memory; `reads`: bases of the operands."""
 
-    kind: str  # kernel, native, copy, host, loop, branch; commit: the host copies into a variable
+    kind: str
+    """kernel, native, copy, host, loop, branch; start, wait: of an exchange; commit: the host copies into a variable"""
     makes: list[Node]
     reads: set[Node]
     position: int
@@ -39,7 +42,7 @@ class ScheduleNode:
     beside: Sequence[Node] = ()
     """... unless the call reads that memory in this form."""
     source: Node | None = None
-    """For a copy, the value that is copied ..."""
+    """For a copy, the value that is copied; for the beginning of an exchange, its result ..."""
     target: Node | None = None
     """... and the base into which it is copied: the variable, for a commit."""
     saved: ScheduleNode | None = None
@@ -96,6 +99,7 @@ def schedule(
         unit.after.discard(unit)
     if waits:
         _wait(units, maker, layouts, waits)
+    _in_order(units, maker, position)
     place: dict[Node, Node] = {}
     notes = _whole(graph, [*fetches, *(value for _, value in assigns)])
     saved = _assign(graph, units, maker, layouts, fetches, assigns, place, notes, owners is not None)
@@ -171,6 +175,9 @@ def _units(
         calls = layouts.calls(node)
         if calls is not None:
             assert isinstance(emit, Native)
+            if any(isinstance(call, Exchange) for call in calls):
+                units += _exchange(node, calls, layouts, position)
+                continue
             calls = [call for call in calls if not _lies_there(node, call, layouts)]
             priority = CHECKED if emit.check is not None else ORDINARY
             unit = ScheduleNode("native", [node], reads, position[node], calls=calls, priority=priority)
@@ -182,6 +189,33 @@ def _units(
             units.append(ScheduleNode("host", [node], reads, position[node], priority=CHECKED))
     needed = {base for unit in units for base in unit.reads}
     return units, [n for n in graph.nodes if inlined(n) and n in needed]
+
+
+def _exchange(node: Node, calls: Sequence[Call], layouts: Layouts, position: dict[Node, int]) -> list[ScheduleNode]:
+    """The beginning of an exchange and its end, which keeps what is sent in memory. It waits for no earlier exchange."""
+    sent = {layouts.source(node.inputs[0])}
+    start = ScheduleNode("start", [], sent, position[node], calls=list(calls), source=node, priority=STARTING)
+    return [start, ScheduleNode("wait", [node], set(sent), position[node], priority=WAITING, after={start})]
+
+
+def _in_order(units: Sequence[ScheduleNode], maker: Mapping[Node, ScheduleNode], position: Mapping[Node, int]) -> None:
+    """Let exchanges begin in the order of the program, which is the same in all processes, and after the checks that wait for
+    none of them: a run that fails has exchanged nothing."""
+    starts = sorted([unit for unit in units if unit.kind == "start"], key=lambda unit: unit.position)
+    if not starts:
+        return
+    others = [u for u in units if u.kind == "host" and u.makes[0].op.exchanges]
+    line = sorted([*starts, *others], key=lambda unit: unit.position)
+    for before, unit in pairwise(line):
+        unit.after.add(before)
+    for start in starts:  # decisions
+        assert start.source is not None
+        earlier = [maker[last] for last in start.source.inputs[1:] if last in maker]
+        start.after |= {unit for unit in earlier if unit.kind != "wait"}
+    waits = Waits(units, ())
+    for unit in units:
+        if unit.priority == CHECKED and not waits.reached(starts[0], {unit}):
+            starts[0].after.add(unit)
 
 
 def _sum(found: Sum, layouts: Layouts, position: dict[Node, int]) -> ScheduleNode:
@@ -243,12 +277,14 @@ def _assign(
         readers = readers_of.get(variable, [])
         reason = _why_not_in_place(value, base, variable, maker, layouts, place, readers, waits)
         if reason is None:
-            writer = maker[base]
+            writer = _writer(maker[base])
             place[base] = variable
-            writer.after |= {u for u in readers if u is not writer}
-            waits.come_before(writer, readers)
-            writer.priority = WRITING
-            notes.append(f"{cell}: written in place by the kernel that computes {base.op.name}")
+            others = {u for u in readers if u not in (writer, maker[base])}
+            writer.after |= others
+            waits.come_before(writer, others)
+            writer.priority = writer.priority if writer.kind == "start" else WRITING
+            how = "exchange" if writer.kind == "start" else "kernel"
+            notes.append(f"{cell}: written in place by the {how} that computes {base.op.name}")
             continue
         notes.append(f"{cell}: copied at the end, because {reason}")
         if _stays(value, variable, layouts):
@@ -286,13 +322,16 @@ def _why_not_in_place(
 ) -> str | None:
     if base not in maker:
         return "its value is not computed in this run"
-    writer = maker[base]
+    writer = _writer(maker[base])
     if base in place:
         return "its value goes to two variables"
     if layouts.at[value] != Layout.contiguous(value.type.shape) or value.type.size != base.type.size:
         return "its value is a view"
     if writer.kind == "native" and writer.priority != CHECKED:
         if variable in writer.reads and not adds_to(writer, variable, layouts):
+            return f"{base.op.name} reads it while it writes"
+    elif writer.kind == "start":
+        if variable in writer.reads:
             return f"{base.op.name} reads it while it writes"
     elif writer.kind != "kernel":
         return f"{base.op.name} is not a fused kernel"
@@ -305,6 +344,11 @@ def _why_not_in_place(
     if waits.reached(writer, waits.checks):
         return "a check that may fail comes afterwards"
     return None
+
+
+def _writer(unit: ScheduleNode) -> ScheduleNode:
+    """The unit that begins to write the memory of what this one makes."""
+    return next(u for u in unit.after if u.kind == "start" and u.source in unit.makes) if unit.kind == "wait" else unit
 
 
 def adds_to(unit: ScheduleNode, base: Node, layouts: Layouts) -> bool:
@@ -382,6 +426,21 @@ class Waits:
 
 
 def _ordered(units: list[ScheduleNode]) -> list[ScheduleNode]:
-    """Of the units that are ready, checks come first, then others in the order of the program; writes come last."""
+    """Of the units that are ready, checks come first, then what begins exchanges, then others in the order of the program.
+    Writes come late, so that an error changes nothing, and the end of an exchange last: other work is done meanwhile. What an
+    exchange needs comes before what a later one needs."""
     serial = {unit: i for i, unit in enumerate(units)}
-    return ordered({unit: unit.after for unit in units}, lambda unit: (unit.priority, unit.position, serial[unit]))
+    starts = sorted([unit for unit in units if unit.kind == "start"], key=lambda unit: unit.position)
+    needed: dict[ScheduleNode, int] = {}
+    for number, start in enumerate(starts):
+        waiting = [start]
+        while waiting:
+            unit = waiting.pop()
+            if unit not in needed:
+                needed[unit] = number
+                waiting += unit.after
+    many = len(starts)
+    return ordered(
+        {unit: unit.after for unit in units},
+        lambda unit: (unit.priority, needed.get(unit, many), unit.position, serial[unit]),
+    )

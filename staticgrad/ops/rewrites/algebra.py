@@ -19,6 +19,7 @@ from ...operators import F, Symbol, append
 from ...operators import apply as apply_op
 from ..leaves import constant, constant_of
 from ..softmax import safe_top
+from .exchange_rules import EXCHANGES
 from .layer_rules import ATTENTION, POOLING, ROWS, WHOLE
 from .loop_rules import part_of_a_concatenation, parts_of_a_whole, slice_of_elements
 from .matrix_vector import outer_product, row_times, times_column
@@ -305,6 +306,7 @@ STABILIZING = (
     RewriteRule("log1p", "log(1 + x) = log1p(x), accurate for small x", ("log",), _log_of_one_plus),
     *WHOLE,
     *ATTENTION,
+    *EXCHANGES,
 )
 """Applied while the ops are whole, before `expand`."""
 

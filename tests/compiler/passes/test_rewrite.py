@@ -17,8 +17,10 @@ from staticgrad.ir.interpret import interpret
 from staticgrad.ir.verify import verify
 from staticgrad.operators import F, Symbol, append, apply
 from staticgrad.ops.blockwise_attention import attention
+from staticgrad.ops.communication import all_gather_op, all_reduce_op
 from staticgrad.ops.leaves import constant, constant_of
 from staticgrad.ops.rewrites.algebra import ALGEBRA, STABILIZING
+from staticgrad.ops.rewrites.exchange_rules import EXCHANGES
 from tests.compiler.helpers import Bench
 from tests.helpers import assert_close
 
@@ -269,8 +271,25 @@ def test_stabilising_law(name: str):
 
 
 def test_every_law_has_a_row():
-    tested = {row.rule for row in (*ROWS.values(), *STABLE.values())}
+    tested = {row.rule for row in (*ROWS.values(), *STABLE.values())} | {rule.name for rule in EXCHANGES}
     assert {rule.name for rule in (*ALGEBRA, *STABILIZING)} - {"cast", "rows added"} <= tested
+
+
+def test_exchanges_of_one_process_and_averages():
+    b = Bench()
+    x, members = b.feed(4, 3), {"group_number": 7, "size": 1}
+    y = apply(all_reduce_op, x, reduction="sum", **members)
+    z = apply(all_gather_op, y, x, **members)
+    _, moved = simplify(b.graph, [z.node], STABILIZING)
+    assert (moved[z.node].op.name, moved[z.node].inputs[0]) == ("reshape", moved[x.node])
+    several = members | {"size": 2}
+    first, second = (apply(all_reduce_op, x, reduction="avg", **several) for _ in range(2))
+    third = apply(all_reduce_op, x, first, reduction="avg", **several)
+    _, moved = simplify(b.graph, [first.node, second.node, third.node], STABILIZING)
+    assert {moved[y.node].op.name for y in (first, second, third)} == {"div"}
+    sums = [moved[y.node].inputs[0] for y in (first, second, third)]
+    assert len({*sums}) == 3
+    assert sums[2].inputs == (moved[x.node], sums[0])
 
 
 ADDED = {

@@ -1,0 +1,259 @@
+"""What two processes check of plans that exchange arrays, as `checks.py` does of everything else."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from checks import CHECKS, all_own, check, main, own
+from numpy.testing import assert_allclose, assert_array_equal
+
+import staticgrad as sg
+import staticgrad.distributed as dist
+from staticgrad import nn, optim
+from staticgrad.distributed.nn import functional as D
+from staticgrad.nn.parallel import DistributedDataParallel
+
+CHECKS.clear()
+
+
+@check
+def exchanges_are_native():
+    n = dist.get_world_size()
+    cases = [
+        (lambda x: D.all_reduce(x), all_own((n, 3)).sum(0)),
+        (lambda x: D.all_reduce(x, "avg"), all_own((n, 3)).mean(0)),
+        (lambda x: D.all_reduce(x.t(), "max"), all_own((n, 3)).max(0).T),
+        (lambda x: D.broadcast(x * 1, 1), own((n, 3), 1)),
+        (lambda x: sg.stack(D.all_gather(x[0])), all_own((n, 3))[:, 0]),
+        (lambda x: D.reduce_scatter(x[0], [*x], "avg"), all_own((n, 3)).mean(0)[dist.get_rank()]),
+        (lambda x: sg.stack(D.all_to_all([*x], [*x])), all_own((n, 3))[:, dist.get_rank()]),
+    ]
+    for exchange, expected in cases:
+        f = sg.compile(exchange)
+        for _ in range(3):
+            assert_allclose(f(sg.tensor(own((n, 3)))).numpy(), expected, rtol=1e-15)
+        assert not f.plan.host_calls
+        assert {"start", "match", "wait"} <= {each.kind for each in f.plan.instructions}
+
+
+@check
+def exchanges_of_all_dtypes():
+    for dtype in (sg.float32, sg.float64, sg.int32, sg.int64, sg.uint8):
+        f = sg.compile(lambda x: D.all_reduce(x + x))
+        values = np.arange(3) + dist.get_rank()
+        assert_array_equal(f(sg.tensor(values, dtype=dtype)).numpy(), np.array([2, 6, 10], dtype))
+        assert f(sg.tensor(values, dtype=dtype)).dtype == dtype
+    g = sg.compile(lambda x: D.all_reduce(x > 0, "max"))
+    assert g(sg.tensor([dist.get_rank(), 0])).tolist() == [True, False]
+    empty = sg.compile(lambda x: D.all_reduce(x).sum())
+    assert empty(sg.zeros(0)).item() == 0
+
+
+@check
+def a_plan_says_what_it_sends():
+    """Gradients go out while the rest of the backward pass runs, and each update begins when its gradient is there."""
+    sg.manual_seed(0)
+    layers = nn.Sequential(*[nn.Linear(256, 256, bias=False) for _ in range(3)])
+    model = DistributedDataParallel(layers, bucket_cap_mb=0.1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+    @sg.compile
+    def step(x):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+
+    x = sg.ones(64, 256)
+    for _ in range(2):
+        step(x)
+    plan = step.plan
+    begins = [i for i, each in enumerate(plan.instructions) if each.kind == "start" and each.name == "all_reduce"]
+    ends = [i for i, each in enumerate(plan.instructions) if each.kind == "wait"]
+    products = [i for i, each in enumerate(plan.instructions) if each.kind == "gemm"]
+    updates = [i for i, each in enumerate(plan.instructions) if each.name == "mul+sub"]
+    assert len(begins) == len(ends) == len(updates) == 3
+    assert products[3] < begins[0] < products[4] < products[5] < begins[1] < products[6] < begins[2] < ends[0]
+    assert ends[0] < updates[0] < ends[1] < updates[1] < ends[2] < updates[2]
+    assert not any(each.kind == "copy" for each in plan.instructions)
+    told = str(plan.explain(detail=True))
+    assert "all_reduce sum of float32 (65536,): begun by instruction" in told
+    dist.verify(model)
+
+
+@check
+def plans_that_differ():
+    second = dist.get_rank() == 1
+
+    @sg.compile
+    def step(x):
+        y = D.all_reduce(x)
+        if second:
+            return D.broadcast(y, 0)
+        return D.all_reduce(y * 2, "max")
+
+    told = (
+        r"different exchanges \(\d+ of the group\)\n"
+        r"  rank 0: all_reduce max of float64 \(3,\), compiled, compiled_checks.py:\d+\n"
+        r"  rank 1: broadcast from 0 of float64 \(3,\), compiled, compiled_checks.py:\d+"
+    )
+    for _ in range(2):
+        with pytest.raises(dist.DistError, match=told):
+            step(sg.tensor(own()))
+    with pytest.raises(dist.DistError, match=r"rank 0: barrier, .*\n  rank 1: all_reduce sum of float64"):
+        sg.compile(lambda x: D.all_reduce(x))(sg.tensor(own())) if second else dist.barrier()
+    assert_allclose(sg.compile(lambda x: D.all_reduce(x))(sg.tensor(own())).numpy(), all_own().sum(0), rtol=1e-15)
+
+
+@check
+def a_run_that_fails_has_exchanged_nothing():
+    @sg.compile
+    def step(x, i):
+        return D.all_reduce(x * 2)[0] + x[i]
+
+    x = sg.tensor(own())
+    expected = 2 * all_own().sum(0)[0]
+    assert_allclose(step(x, sg.tensor(1)).item(), expected + own()[1], rtol=1e-14)
+    with pytest.raises(sg.StaticgradError):
+        step(x, sg.tensor(5))
+    assert_allclose(step(x, sg.tensor(2)).item(), expected + own()[2], rtol=1e-14)
+
+
+@check
+def errors_after_an_exchange():
+    """What has begun is awaited: the next run begins anew."""
+
+    @sg.compile
+    def step(x):
+        total = D.all_reduce(x)
+        return sg.linalg.cholesky(total), D.all_reduce(x * 2)
+
+    bad, good = -sg.eye(3), sg.eye(3)
+    for _ in range(2):
+        with pytest.raises(sg.StaticgradError):
+            step(bad)
+        factor, total = step(good)
+        assert_allclose(total.numpy(), 4 * np.eye(3))
+        assert_allclose(factor.numpy(), np.sqrt(2) * np.eye(3), rtol=1e-6)
+
+
+@check
+def groups_come_and_go():
+    both = dist.new_group([0, 1])
+    alone = [dist.new_group([i]) for i in range(2)][dist.get_rank()]
+
+    @sg.compile
+    def step(x):
+        return D.all_reduce(x, group=both) + D.all_reduce(x, group=alone) + D.all_reduce(x)
+
+    x = sg.tensor(own())
+    assert_allclose(step(x).numpy(), 2 * all_own().sum(0) + own(), rtol=1e-14)
+    dist.destroy_process_group(both)
+    with pytest.raises(dist.DistError, match="was destroyed"):
+        step(x)
+
+
+@check
+def many_steps_in_one_call():
+    @sg.compile
+    def step(x):
+        return D.all_reduce(x).sum()
+
+    xs = [sg.tensor(own() + i) for i in range(4)]
+    found = step.loop([(x,) for x in xs])
+    assert_allclose([float(y) for y in found], [all_own().sum() + 6 * i for i in range(4)], rtol=1e-14)
+
+
+@check
+def plain_python_runs_exchanges():
+    @sg.compile
+    def step(x):
+        return D.all_reduce(x * 2) + 1
+
+    x = sg.tensor(own())
+    expected = step(x).numpy()
+    (found,) = step.plan.run_unjitted([own()], {})
+    assert_allclose(found, expected, rtol=1e-14)
+
+
+# training: the losses of one process with all of the batch -----------------------------------------------------------------
+
+
+def batches(dtype, steps=100, rows=16):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(steps, rows, 12))
+    y = np.tanh(x @ rng.normal(size=(12, 3)))
+    return x.astype(dtype), y.astype(dtype)
+
+
+def network(dtype):
+    sg.manual_seed(5)
+    return nn.Sequential(nn.Linear(12, 24), nn.Tanh(), nn.Linear(24, 24), nn.Tanh(), nn.Linear(24, 3)).to(dtype)
+
+
+def mine(x):
+    part = len(x) // dist.get_world_size()
+    return x[dist.get_rank() * part : (dist.get_rank() + 1) * part]
+
+
+def losses_of(mode, model, dtype, part=lambda x: x, optimizer=None):
+    xs, ys = batches(dtype)
+    optimizer = optim.Adam(model.parameters(), lr=0.003) if optimizer is None else optimizer(model)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    step = sg.compile(step) if mode == "compiled" else step
+    return [float(step(sg.tensor(part(x)), sg.tensor(part(y)))) for x, y in zip(xs, ys, strict=True)]
+
+
+def averaged(losses):
+    found = sg.tensor(losses, dtype=sg.float64)
+    dist.all_reduce(found, "avg")
+    return found.numpy()
+
+
+TOLERANCES = ((sg.float64, 1e-12), (sg.float32, 1e-6))
+
+
+@check
+def losses_of_one_process():
+    for dtype, close in TOLERANCES:
+        expected = losses_of("eager", network(dtype), dtype)
+        assert expected[-1] < 0.3 * expected[0]
+        for mode in ("eager", "compiled"):
+            for cap in (None, 1e-3):
+                model = DistributedDataParallel(network(dtype), bucket_cap_mb=cap)
+                assert_allclose(averaged(losses_of(mode, model, dtype, mine)), expected, rtol=close)
+
+
+@check
+def losses_of_one_process_in_a_session():
+    for dtype, close in TOLERANCES:
+        expected = session_losses(dtype, lambda x: x, lambda gradients: gradients)
+        found = session_losses(dtype, mine, lambda gradients: [D.all_reduce(g, "avg") for g in gradients])
+        assert_allclose(averaged(found), expected, rtol=close)
+
+
+def session_losses(dtype, part, exchanged):
+    xs, ys = batches(dtype)
+    rng = np.random.default_rng(11)
+    with sg.Graph().as_default() as graph:
+        x, y = sg.placeholder(dtype, (None, 12)), sg.placeholder(dtype, (None, 3))
+        w = sg.Variable(rng.normal(size=(12, 24)).astype(dtype) / 4, name="w")
+        v = sg.Variable(rng.normal(size=(24, 3)).astype(dtype) / 5, name="v")
+        loss = sg.mean(((x @ w).tanh() @ v - y) ** 2)
+        gradients = exchanged(sg.gradients(loss, [w, v]))
+        steps = [each.assign_sub(0.3 * g) for each, g in zip([w, v], gradients, strict=True)]
+    with sg.Session(graph) as session:
+        session.run(sg.global_variables_initializer())
+        return [float(session.run([loss, *steps], {x: part(a), y: part(b)})[0]) for a, b in zip(xs, ys, strict=True)]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
