@@ -126,6 +126,7 @@ int = int32
 long = int64
 short = int16
 strided = "torch.strided"
+sparse_coo = "torch.sparse_coo"
 contiguous_format = "torch.contiguous_format"
 preserve_format = "torch.preserve_format"
 channels_last = "torch.channels_last"

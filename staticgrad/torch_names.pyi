@@ -2717,6 +2717,32 @@ def sort(
         tensor([1, 2, 3])
     """
 
+def sparse_coo_tensor(
+    indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+) -> Any:
+    """A sparse tensor of the values (n, ...) at the places `indices`, (axes, n); without both an empty one. Raises
+    ShapeError,
+    and IndexRangeError for places outside.
+
+    Examples:
+        >>> a = sg.sparse_coo_tensor([[0, 1], [1, 0]], [3.0, 4.0], (2, 2))
+        >>> a.to_dense()
+        tensor([[0., 3.],
+                [4., 0.]])
+        >>> a @ sg.ones(2, 1)
+        tensor([[3.],
+                [4.]])
+    """
+
 def split(
     tensor: Any,
     split_size_or_sections: Any,
@@ -3470,7 +3496,7 @@ __all__ = [
     "relu", "remainder", "renorm", "repeat", "repeat_interleave", "reshape", "reshape_as", "resolve_conj", "resolve_neg",
     "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "scan", "scatter", "scatter_add", "scatter_reduce", "searchsorted",
     "select", "select_copy", "select_scatter", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slice_copy",
-    "slice_scatter", "slogdet", "softmax", "softplus", "sort", "split", "split_copy", "split_with_sizes",
+    "slice_scatter", "slogdet", "softmax", "softplus", "sort", "sparse_coo_tensor", "split", "split_copy", "split_with_sizes",
     "split_with_sizes_copy", "spmm", "sqrt", "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean", "stft",
     "stop_gradient", "sub", "subtract", "sum", "sum_to_size", "svd", "svd_lowrank", "swapaxes", "swapdims", "t", "t_copy",
     "take", "take_along_axis", "take_along_dim", "tan", "tanh", "tensor_split", "tensordot", "tile", "topk", "trace",

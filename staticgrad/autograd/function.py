@@ -19,6 +19,7 @@ import numpy as np
 from ..autodiff import messages
 from ..base.types import INEXACT, shape_text
 from ..eager.backward_hooks import Cotangents
+from ..eager.conversion import is_tensor
 from ..eager.grad_mode import modes, no_grad
 from ..eager.inplace import record_change
 from ..eager.saved import Packed
@@ -347,7 +348,7 @@ def _run_forward(cls: Any, ctx: FunctionCtx, args: tuple[Any, ...], named: dict[
 
 def _check_saved(ctx: FunctionCtx) -> None:
     for i, x in enumerate(ctx.to_save):
-        if x is not None and not isinstance(x, Operators):
+        if x is not None and not is_tensor(x):
             raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(x).__name__}")
 
 
@@ -451,14 +452,14 @@ def _recorded(
             x._record, x._tracked = call.result(last[number]), True
     numbers = {id(x): i for i, x in enumerate(results) if not any(x is arg for arg in args)}
     numbers.update({id(x): first[id(x)] for x in ctx.dirty_tensors})
-    ctx._kept = tuple(None if x is None else Kept(x, numbers.get(id(x))) for x in ctx.to_save)
+    ctx._kept = tuple(Kept(x, numbers.get(id(x))) if isinstance(x, Operators) else x for x in ctx.to_save)  # else a sparse one
     ctx.to_save = ()
     reference, of_ctx = weakref.ref(call), weakref.ref(ctx)
     ctx._saved = lambda: _saved_of(of_ctx(), reference())
     saver = modes.now.saver
     if saver is not None:
         for kept in ctx._kept:
-            if kept is not None:
+            if isinstance(kept, Kept):
                 shown = kept.tensor
                 source = (None, None) if kept.result is not None else edge(shown, call.clock)
                 kept.form = Packed(shown.shape, shown.dtype, saver.keep(shown), *source)
@@ -470,7 +471,7 @@ def _saved_of(ctx: Any, call: FunctionRecord | None) -> tuple[Any, ...]:
     """See `FunctionCtx.saved_tensors`."""
     if ctx._kept is None:
         raise messages.freed()
-    return tuple(x if x is None else x.value(f"{ctx._name}Backward", call) for x in ctx._kept)
+    return tuple(x.value(f"{ctx._name}Backward", call) if isinstance(x, Kept) else x for x in ctx._kept)
 
 
 def _run_backward(g: Any, call: FunctionRecord, wanted: Sequence[bool], *operands: Any) -> list[Any]:

@@ -80,7 +80,8 @@ def _run(given: Namespace, kind: str) -> Any:
         path = Path(folder) / "found.pickle"
         command = [sys.executable, "-m", "staticgrad.command_line.stepwise", str(path), kind, str(given.compare)]
         command += ["-m"] * given.as_module + [given.file, *given.arguments]
-        done = subprocess.run(command, stdout=sys.stderr)
+        environment = {"PYTHONHASHSEED": "0", **os.environ}  # sets of strings have one order in all modes
+        done = subprocess.run(command, stdout=sys.stderr, env=environment)
         if not path.exists():
             return {"error": f"the program ended with exit code {done.returncode} before a step"}
         return pickle.loads(path.read_bytes())

@@ -54,7 +54,7 @@ def is_tensor(x: object) -> TypeGuard[AnyTensor]:
         >>> sg.is_tensor(sg.ones(2)), sg.is_tensor(np.ones(2))
         (True, False)
     """
-    return isinstance(x, Tensor) or (isinstance(x, Symbol) and not x._is_array)
+    return isinstance(x, Tensor) or (not x._is_array if isinstance(x, Symbol) else getattr(type(x), "_is_tensor", False))
 
 
 def from_numpy(array: np.ndarray) -> AnyTensor:

@@ -661,7 +661,7 @@ class _EveryTensor(type):
 
     def __subclasscheck__(cls, kind: type) -> builtins.bool:
         if cls is PublicTensor:
-            return issubclass(kind, Tensor) or (issubclass(kind, Symbol) and kind._is_tensor)
+            return issubclass(kind, Tensor) or getattr(kind, "_is_tensor", False) is True
         return super().__subclasscheck__(kind)
 
 

@@ -8,12 +8,6 @@ from collections.abc import Iterable, Mapping
 NONE: dict[str, str] = {}
 """The table of modules whose names have no replacement."""
 REPLACED = {
-    **dict.fromkeys(
-        ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_compressed_tensor"),
-        "tensors are dense: sg.zeros(size).index_put(tuple(indices), values, accumulate=True) makes one of entries",
-    ),
-    "sparse": "tensors are dense: sg.zeros(size).index_put(tuple(indices), values, accumulate=True) makes one of entries, "
-    "and sg.spmm takes it; optim.SparseAdam updates rows",
     "hash_tensor": "its result is an integer of 64 bits without sign, which tensors here can't hold: hash(x.numpy().tobytes())",
     "frobenius_norm": "use sg.linalg.matrix_norm(x)",
     "nuclear_norm": "use sg.linalg.matrix_norm(x, 'nuc')",
@@ -32,7 +26,7 @@ FAMILIES = (
     (r"q?u?int\dx?\d?$|q_|qscheme|quint|qint|.*quantiz|per_(channel|tensor)_|fbgemm|fake_|fused_moving|int_repr|choose_qparams",
      "tensors are not quantized: use float32"),
     (r"sparse_|[cr]c?o[lw]_indices|[cr]row_indices|indices_copy|values_copy|smm|sspaddmm|saddmm|dsmm|h[sp]p?mm|.*_as_sparse_|jagged",
-     "tensors are dense: sg.zeros(size).index_put(tuple(indices), values, accumulate=True) makes one of entries"),
+     "there is one sparse layout: sg.sparse_coo_tensor(indices, values, size)"),
     (r"cudnn_|miopen_|mkldnn_", "call the function without this prefix: there is one implementation"),
     (r"(mps|xpu|mtia|cpu|hpu)$|Event$|Stream$|get_device_module|.*_ipu_|.*_xla_|is_vulkan", "all tensors are on the CPU, and "
      "results are there when a function returns"),

@@ -39,6 +39,7 @@ PATHS: dict[str, Row] = {
     "fft": ("ops.fourier:FFT", "namespaces.fft"),
     "linalg": ("ops.linear_algebra:LINALG", "errors:LinAlgError"),
     "special": ("operators:SPECIAL",),
+    "sparse": ("ops.sparse:SPARSE",),
     **_rows("accelerator", {"memory": "", "_utils": ""}),
     **_rows("amp", {"autocast_mode grad_scaler": ""}),
     **_rows("autograd", {

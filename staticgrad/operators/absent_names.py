@@ -6,19 +6,20 @@ from typing import Any, NoReturn
 
 from .methods import Operators
 
-DENSE = "tensors are dense"
 WHOLE = "tensors are not quantized"
 ALONE = "it is of another device: tensors are in the CPU's memory"
 TENSOR_REPLACED = {
     **dict.fromkeys(
-        ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc", "sparse_mask",
-         "sparse_resize_", "sparse_resize_and_clear_", "resize_as_sparse_", "coalesce"),
-        f"{DENSE}: leave the call out",
+        ("to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc", "row_indices", "col_indices", "crow_indices",
+         "ccol_indices"),
+        "there is one sparse layout: use x.to_sparse()",
     ),
-    **dict.fromkeys(("indices", "row_indices", "col_indices", "crow_indices", "ccol_indices"), f"{DENSE}: use x.nonzero()"),
-    "values": f"{DENSE}: x[x != 0] has the entries",
-    **dict.fromkeys(("sparse_dim", "dense_dim", "is_coalesced"), DENSE),
-    **dict.fromkeys(("smm", "sspaddmm"), f"{DENSE}: use x.mm or sg.addmm"),
+    **dict.fromkeys(
+        ("sparse_resize_", "sparse_resize_and_clear_", "resize_as_sparse_", "coalesce", "indices", "values", "sparse_dim",
+         "dense_dim", "is_coalesced"),
+        "it is of sparse tensors: use x.to_sparse()",
+    ),
+    **dict.fromkeys(("smm", "sspaddmm"), "use x.mm or sg.addmm"),
     **dict.fromkeys(
         ("dequantize", "int_repr", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale",
          "q_zero_point", "qscheme"),

@@ -6476,6 +6476,33 @@ class Functions:
         """
 
     @staticmethod
+    def sparse_coo_tensor(
+        indices: Any = None,
+        values: Any = None,
+        size: Any = None,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        check_invariants: bool | None = None,
+        is_coalesced: bool | None = None,
+        out: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> Any:
+        """A sparse tensor of the values (n, ...) at the places `indices`, (axes, n); without both an empty one. Raises
+        ShapeError,
+        and IndexRangeError for places outside.
+
+        Examples:
+            >>> a = sg.sparse_coo_tensor([[0, 1], [1, 0]], [3.0, 4.0], (2, 2))
+            >>> a.to_dense()
+            tensor([[0., 3.],
+                    [4., 0.]])
+            >>> a @ sg.ones(2, 1)
+            tensor([[3.],
+                    [4.]])
+        """
+
+    @staticmethod
     def split(
         tensor: Any,
         split_size_or_sections: Any,

@@ -91,6 +91,7 @@ FUNCTIONS = {
     "ops.repeating": "cartesian_prod combinations meshgrid repeat repeat_interleave tile",
     "ops.selection": "clamp clip masked_fill where",
     "ops.short_time": "istft stft",
+    "ops.sparse": "sparse_coo_tensor",
     "ops.splitting": (
         "chunk dsplit hsplit narrow select split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split "
         "unsafe_split_with_sizes vsplit"
@@ -126,6 +127,7 @@ METHODS = {
     "ops.repeating": "repeat repeat_interleave tile",
     "ops.selection": "clamp clip masked_fill",
     "ops.short_time": "istft stft",
+    "ops.sparse": "sparse_mask to_sparse to_sparse_coo",
     "ops.splitting": (
         "chunk dsplit hsplit narrow select split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split "
         "unsafe_split_with_sizes vsplit"

@@ -63,6 +63,8 @@ def form_of(x: Any) -> Hashable:
         return None if x.__dict__ else (kind, len(x.args), tuple(x.keywords))
     if kind is types.SimpleNamespace:
         return kind
+    if hasattr(kind, "parts_of_trace"):
+        return kind
     own = is_heap_type(kind) and kind.__new__ is object.__new__ and origin_of_class(kind) is not IGNORED
     if not own or hasattr(kind, "structure") or hasattr(kind, "__del__") or issubclass(kind, enum.Enum):
         return None
@@ -92,7 +94,7 @@ class GivenObjects:
             traced[key] = x
             if len(traced) > (1 if _has_identity(key) else VALUES):
                 holders = {id(part) for other in traced.values() for part in (other, namespace(other))}
-                self.fields[form] = names_read(reads(), holders)
+                self.fields[form] = {*getattr(form, "parts_of_trace", ())} or names_read(reads(), holders)
                 del self.traced[form]  # they need not live longer
                 found = True
         return found
