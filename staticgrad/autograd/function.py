@@ -452,7 +452,7 @@ def _recorded(
             x._record, x._tracked = call.result(last[number]), True
     numbers = {id(x): i for i, x in enumerate(results) if not any(x is arg for arg in args)}
     numbers.update({id(x): first[id(x)] for x in ctx.dirty_tensors})
-    ctx._kept = tuple(Kept(x, numbers.get(id(x))) if isinstance(x, Operators) else x for x in ctx.to_save)  # else a sparse one
+    ctx._kept = tuple(Kept(x, numbers.get(id(x))) if isinstance(x, Tensor) else x for x in ctx.to_save)  # else a sparse one
     ctx.to_save = ()
     reference, of_ctx = weakref.ref(call), weakref.ref(ctx)
     ctx._saved = lambda: _saved_of(of_ctx(), reference())
@@ -606,8 +606,8 @@ def _apply_symbols(cls: Any, ctx: FunctionCtx, args: tuple[Any, ...], named: dic
         ctx._saved = lambda: ctx.to_save
         return output
 
-    present = [x is not None for x in ctx.to_save]
-    saved, ctx.to_save = [x for x in ctx.to_save if x is not None], ()
+    kept_whole, ctx.to_save = ctx.to_save, ()
+    saved = [part for x in kept_whole if x is not None for part in ((x,) if isinstance(x, Operators) else x.parts)]
     kinds = [(x.shape, x.dtype) if isinstance(x, Operators) else None for x in results]
     taken = [isinstance(x, Operators) for x in given]
     values: list[Any] = []
@@ -630,7 +630,10 @@ def _apply_symbols(cls: Any, ctx: FunctionCtx, args: tuple[Any, ...], named: dic
 
     def saved_tensors() -> tuple[Any, ...]:
         rest = iter(values)
-        return tuple(next(rest) if there else None for there in present)
+        return tuple(
+            x if x is None else next(rest) if isinstance(x, Operators) else x.of_parts(next(rest), next(rest))
+            for x in kept_whole
+        )
 
     ctx._saved = saved_tensors
     tensors = [x for x in given if isinstance(x, Operators)]

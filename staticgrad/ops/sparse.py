@@ -1,7 +1,7 @@
 """Sparse tensors in PyTorch's coordinate layout: the places and values of the entries that may differ from 0.
 
-A `SparseTensor` is no record of the engine's. It takes over the functions that are called on it (`__torch_function__`), and each is
-written here in dense operations on indices and values. So gradients, graphs and compiled functions have it by these.
+The engine knows none. A `SparseTensor` takes over the functions that are called on it (`__torch_function__`). Each is written
+here in dense operations on indices and values, so gradients, graphs and compiled functions have it by these.
 """
 
 from __future__ import annotations
@@ -62,7 +62,16 @@ class SparseTensor:
 
     def _with(self, values: Any) -> SparseTensor:
         """The same places with other values."""
-        return SparseTensor(self._places, values, self.shape, self._coalesced)
+        return self.of_parts(self._places, values)
+
+    @property
+    def parts(self) -> tuple[Any, Any]:
+        """Its two tensors."""
+        return self._places, self._entries
+
+    def of_parts(self, places: Any, values: Any) -> SparseTensor:
+        """One like this of other tensors."""
+        return SparseTensor(places, values, self.shape, self._coalesced)
 
     # facts
 
@@ -107,7 +116,9 @@ class SparseTensor:
         if found is None or self._coalesced:
             return found if found is None else self._with(found)
         kept, number = F.unique(self._numbers(range(self.sparse_dim())), return_inverse=True)
-        one = F.index_put(found.new_zeros((kept.shape[0], *found.shape[1:])), (number,), found)  # entries of one place have the same
+        one = F.index_put(
+            found.new_zeros((kept.shape[0], *found.shape[1:])), (number,), found
+        )  # entries of one place have the same
         return SparseTensor(unraveled(kept, self.shape[: self.sparse_dim()]), one, self.shape, True)
 
     @grad.setter
@@ -169,7 +180,9 @@ class SparseTensor:
 
     def type(self, dtype: Any = None) -> Any:
         """The name of PyTorch's class of it, or the values in a dtype."""
-        return self._entries.type().replace("torch.", "torch.sparse.") if dtype is None else self._with(self._entries.type(dtype))
+        return (
+            self._entries.type().replace("torch.", "torch.sparse.") if dtype is None else self._with(self._entries.type(dtype))
+        )
 
     # parts
 
@@ -270,7 +283,10 @@ class SparseTensor:
         return called("getitem", self, key)
 
     def __repr__(self) -> str:
-        parts = [f"indices={_indented(self._places, 'tensor(indices=')}", f"values={_indented(self._entries, '       values=')}"]
+        parts = [
+            f"indices={_indented(self._places, 'tensor(indices=')}",
+            f"values={_indented(self._entries, '       values=')}",
+        ]
         parts += [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
         parts += [] if self.dtype in (float32, int64) else [f"dtype=torch.{self.dtype.name}"]
         return f"tensor({f',{chr(10)}       '.join(parts[:3])}, {', '.join([*parts[3:], f'layout={LAYOUT}'])})"
@@ -284,7 +300,9 @@ def called(name: str, *args: Any, **named: Any) -> Any:
     """A function of sparse tensors. Raises UnsupportedError for one that there is not."""
     found = RULES.get(name.strip("_") if name.startswith("__") else name)
     if found is None:
-        raise UnsupportedError(f"{name} is not there for sparse tensors", f"call it on x.to_dense(); there are {', '.join(sorted(RULES))}")
+        raise UnsupportedError(
+            f"{name} is not there for sparse tensors", f"call it on x.to_dense(); there are {', '.join(sorted(RULES))}"
+        )
     return found(*args, **named)
 
 
@@ -368,7 +386,9 @@ def sparse_coo_tensor(
     for axis, row in enumerate(() if known is None or not known.size else known):
         if row.min() < 0 or row.max() >= size[axis]:
             far = row.min() if row.min() < 0 else row.max()
-            raise IndexRangeError(f"size is inconsistent with indices: for dim {axis}, size is {size[axis]} but found index {far}")
+            raise IndexRangeError(
+                f"size is inconsistent with indices: for dim {axis}, size is {size[axis]} but found index {far}"
+            )
     if requires_grad:
         values = (values.detach() if values is given else values).requires_grad_()
     return SparseTensor(indices, values, size, bool(is_coalesced))
@@ -378,7 +398,7 @@ def _tensor(x: Any) -> Any:
     return x if is_tensor(x) else frontends.tensor_class(x)
 
 
-def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
+def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
     """The elements that are not 0, as a sparse tensor; of `sparse_dim` axes where given, of slices along the others. Raises
     UnsupportedError for other layouts.
 
@@ -417,7 +437,7 @@ for _name, _dtype in {
     "FloatTensor": float32, "DoubleTensor": np.float64, "LongTensor": int64, "IntTensor": np.int32, "ShortTensor": np.int16,
     "CharTensor": np.int8, "ByteTensor": np.uint8,
 }.items():  # fmt: skip
-    SPARSE[_name] = _typed(np.dtype(_dtype))
+    SPARSE[_name] = _typed(as_dtype(_dtype))
     SPARSE[_name].__name__ = SPARSE[_name].__qualname__ = _name
 
 
@@ -430,8 +450,8 @@ ZERO_TO_ZERO = (
 )  # fmt: skip
 """Functions with f(0) = 0. Entries of one place are summed first."""
 LINEAR = (
-    "bool", "byte", "char", "clone", "contiguous", "cuda", "double", "float", "int", "long", "neg", "negative", "positive", "short",
-    "to", "pin_memory",
+    "bool", "byte", "char", "clone", "contiguous", "cuda", "double", "float", "int", "long", "neg", "negative", "pin_memory",
+    "positive", "short", "to",
 )  # fmt: skip
 """Those that treat each entry alone."""
 
@@ -482,14 +502,16 @@ def _check_shapes(name: str, a: Any, b: Any) -> None:
 @rule("add", "radd", "iadd")
 def add(a: Any, b: Any, alpha: Any = 1) -> Any:
     """The sum of two sparse tensors; that of a dense and a sparse one is dense."""
-    if not sparse(b) or not is_tensor(a) and not sparse(a):
+    if not sparse(b) or not (is_tensor(a) or sparse(a)):
         raise ArgumentError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.", "or x.to_dense()")
     _check_shapes("add", a, b)
     values = b._entries if alpha == 1 else b._entries * alpha
     if not sparse(a):
         return a + b._with(values).to_dense()
     if a.sparse_dim() != b.sparse_dim():
-        raise ShapeError("add: one sparse tensor has more axes with indices than the other", "make both by one call of to_sparse")
+        raise ShapeError(
+            "add: one sparse tensor has more axes with indices than the other", "make both by one call of to_sparse"
+        )
     return SparseTensor(F.cat([a._places, b._places], 1), F.cat([a._entries, values]), a.shape)
 
 
@@ -541,7 +563,9 @@ def matmul(a: Any, b: Any) -> Any:
     if a.dtype != b.dtype:
         raise DTypeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype} != {b.dtype}", "convert one of them")
     if b.ndim > 2 or not b.ndim or (b.ndim == 1 and sparse(b)) or a.ndim != 2:
-        raise ShapeError(f"matmul: a sparse matrix is multiplied by a matrix or vector, got {tuple(a.shape)} and {tuple(b.shape)}")
+        raise ShapeError(
+            f"matmul: a sparse matrix is multiplied by a matrix or vector, got {tuple(a.shape)} and {tuple(b.shape)}"
+        )
     if a.shape[1] != b.shape[0]:
         raise ShapeError(
             f"mat1 and mat2 shapes cannot be multiplied ({shape_text(a.shape)} and {shape_text(b.shape)})",
@@ -710,7 +734,10 @@ def select(x: SparseTensor, dim: int, index: int) -> Any:
     index = range(x.shape[dim])[index]
     if dim >= x.sparse_dim():
         return SparseTensor(
-            x._places, F.select(x._entries, dim - x.sparse_dim() + 1, index), (*x.shape[:dim], *x.shape[dim + 1 :]), x._coalesced
+            x._places,
+            F.select(x._entries, dim - x.sparse_dim() + 1, index),
+            (*x.shape[:dim], *x.shape[dim + 1 :]),
+            x._coalesced,
         )
     kept = F.squeeze(F.nonzero(x._places[dim] == index), 1)
     if x.sparse_dim() == 1:

@@ -63,10 +63,13 @@ def form_of(x: Any) -> Hashable:
         return None if x.__dict__ else (kind, len(x.args), tuple(x.keywords))
     if kind is types.SimpleNamespace:
         return kind
-    if hasattr(kind, "parts_of_trace"):
-        return kind
     own = is_heap_type(kind) and kind.__new__ is object.__new__ and origin_of_class(kind) is not IGNORED
-    if not own or hasattr(kind, "structure") or hasattr(kind, "__del__") or issubclass(kind, enum.Enum):
+    if (
+        not (own or hasattr(kind, "parts_of_trace"))
+        or hasattr(kind, "structure")
+        or hasattr(kind, "__del__")
+        or issubclass(kind, enum.Enum)
+    ):
         return None
     return kind if kind.__getattribute__ is object.__getattribute__ else None
 
