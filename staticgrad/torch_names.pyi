@@ -2728,7 +2728,7 @@ def sparse_coo_tensor(
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
     out: Tensor | tuple[Tensor, ...] | None = None,
-) -> Any:
+) -> Tensor:
     """A sparse tensor of the values (n, ...) at the places `indices`, (axes, n); without both an empty one. Raises
     ShapeError,
     and IndexRangeError for places outside.

@@ -62,6 +62,7 @@ OTHER_ARGUMENTS = {
     "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "select_scatter",
     "slogdet", "triangular_solve", "unflatten", "unfold",
     "stft", "map_", "to_device", "orgqr", "ormqr", "share_memory_", "storage", "storage_type", "untyped_storage", "as_subclass",
+    "sparse_mask", "to_sparse", "to_sparse_coo",
 }  # fmt: skip
 """Take none of the arguments below, or refuse all: tests/ops has rows of them."""
 PLAIN = {"matrix", "vector", "number", "long", "complex"}

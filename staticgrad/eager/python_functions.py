@@ -112,6 +112,6 @@ def _needs_values(name: str) -> Callable[..., NoReturn]:
     return method
 
 
-for _name in ("apply_", "map_", "storage_offset", "is_set_to", "storage", "untyped_storage"):
+for _name in ("apply_", "map_", "storage_offset", "is_set_to", "storage", "untyped_storage", "share_memory_"):
     for _kind in (Symbol, Lifted):
         setattr(_kind, _name, _needs_values(_name))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.devices import CPU, Device
 from ..errors import ArgumentError
+from ..operators import frontends, state
 from .pending import settle_all
 from .python_functions import memory_of_array
 from .tensor import Tensor
@@ -46,8 +47,10 @@ class UntypedStorage:
         return found
 
     def is_shared(self) -> bool:
-        """False: other processes have no part in it."""
-        return False
+        """Whether other processes may have a part in it."""
+        from ..base.shared_memory import pages_of
+
+        return pages_of(self._elements) is not None
 
     def is_pinned(self) -> bool:
         """False: there are no other devices."""
@@ -106,5 +109,23 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     return storage(self).untyped()
 
 
-for _function in (storage, untyped_storage):
+def share_memory_(self: Tensor) -> Tensor:
+    """Move this tensor to memory that it shares with processes that are forked, or to which it is sent by `multiprocessing`.
+    What one of them writes, all read. Tensors that had the former memory in common with this one keep it."""
+    from ..base.shared_memory import shared  # with `multiprocessing`
+
+    settle_all()
+    if frontends.tracing and state.tracer is not None:
+        state.tracer.no_value(self, "shared memory")
+    if not self.is_shared():
+        self._rebind(shared(self._data))
+    return self
+
+
+def is_shared(self: Tensor) -> bool:
+    """Whether it lies in memory that processes share; see `share_memory_`."""
+    return untyped_storage(self).is_shared()
+
+
+for _function in (storage, untyped_storage, share_memory_, is_shared):
     setattr(Tensor, _function.__name__, _function)

@@ -12,6 +12,7 @@ import importlib.metadata
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from multiprocessing import process, reduction
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,6 +51,27 @@ class _Metadata(importlib.metadata.Distribution):
         return path
 
 
+def _sent(key: Any) -> Any:
+    """What is sent in place of the key that a process needs to talk to this one: it comes first, before the program's file is
+    imported there, and opens the fronts that are open here."""
+    make, args = key.__reduce__()
+    roots = tuple([front.root for front in (TORCH_FRONT, TF1_FRONT) if front.users])
+    if not roots:
+        return make, args
+    server = sys.modules.get("multiprocessing.forkserver")
+    if server is not None:  # it would import the file without a front
+        server.set_forkserver_preload([])
+    return _received, (roots, make, args)
+
+
+def _received(roots: tuple[str, ...], make: Any, args: tuple[Any, ...]) -> Any:
+    """The key. The fronts are open for as long as this process lasts."""
+    for front in (TORCH_FRONT, TF1_FRONT):
+        if front.root in roots:
+            front.enter_names()
+    return make(*args)
+
+
 class Front(Finder):
     """Finds modules below another library's name. users: contexts that are open."""
 
@@ -79,20 +101,29 @@ class Front(Finder):
     @contextmanager
     def open(self) -> Iterator[ModuleType]:
         """The library's name means this one inside the context."""
+        self.enter_names()
+        try:
+            yield importlib.import_module(self.root)
+        finally:
+            self.leave_names()
+
+    def enter_names(self) -> None:
+        """From here on the library's name means this one."""
         if not self.users:
             self.others = self._taken()
             sys.meta_path.insert(0, self)
             self.begin()
+            reduction.ForkingPickler.register(type(process.current_process().authkey), _sent)
         self.users += 1
-        try:
-            yield importlib.import_module(self.root)
-        finally:
-            self.users -= 1
-            if not self.users:
-                self.end()
-                sys.meta_path.remove(self)
-                self._taken()
-                sys.modules.update(self.others)
+
+    def leave_names(self) -> None:
+        """The end of the last `enter_names`."""
+        self.users -= 1
+        if not self.users:
+            self.end()
+            sys.meta_path.remove(self)
+            self._taken()
+            sys.modules.update(self.others)
 
     def begin(self) -> None:
         """What else is to be done while the name means this library."""

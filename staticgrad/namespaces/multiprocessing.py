@@ -1,4 +1,5 @@
-"""`torch.multiprocessing`: Python's module of that name. Tensors are sent as copies."""
+"""`torch.multiprocessing`: Python's module of that name. Tensors are sent as copies, unless they lie in shared memory
+(`x.share_memory_()`, `module.share_memory()`): then all processes have the same one."""
 
 from __future__ import annotations
 

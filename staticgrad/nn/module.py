@@ -580,7 +580,9 @@ class Module:
         return self
 
     def share_memory(self) -> Self:
-        """The module itself: worker processes get copies."""
+        """Move all parameters and buffers to memory that processes share: see `Tensor.share_memory_`."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
         return self
 
     def double(self) -> Self:

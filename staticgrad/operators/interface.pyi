@@ -2637,9 +2637,11 @@ class Tensor:
     @property
     def shape(self) -> Size: ...
 
-    def share_memory_(self, *args: Any, **named: Any) -> Any:
-        """Refused: send x.numpy() to the other process, or map a file with sg.from_file(name, shared=True). Raises
-        ArgumentError."""
+    def share_memory_(self) -> Tensor:
+        """Move this tensor to memory that it shares with processes that are forked, or to which it is sent by
+        `multiprocessing`.
+        What one of them writes, all read. Tensors that had the former memory in common with this one keep it.
+        """
 
     def short(self, memory_format: Any = None) -> Tensor:
         """This tensor in int16."""
@@ -2738,6 +2740,9 @@ class Tensor:
             >>> sg.sort(sg.tensor([3, 1, 2])).values
             tensor([1, 2, 3])
         """
+
+    def sparse_mask(self, mask: Any) -> Tensor:
+        """The elements at the places of a sparse tensor."""
 
     def split(self, split_size_or_sections: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
         """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
@@ -3001,6 +3006,42 @@ class Tensor:
 
     def to_device(self, device: Any, *, stream: Any = None) -> Tensor:
         """This tensor. Raises DeviceError for a device other than the CPU."""
+
+    def to_sparse(
+        self,
+        sparse_dim: Any = None,
+        *,
+        layout: Any = None,
+        blocksize: Any = None,
+        dense_dim: Any = None,
+    ) -> Tensor:
+        """The elements that are not 0, as a sparse tensor; of `sparse_dim` axes where given, of slices along the others.
+        Raises
+        UnsupportedError for other layouts.
+
+        Examples:
+            >>> sg.tensor([[0.0, 3.0], [4.0, 0.0]]).to_sparse().indices()
+            tensor([[0, 1],
+                    [1, 0]])
+        """
+
+    def to_sparse_coo(
+        self,
+        sparse_dim: Any = None,
+        *,
+        layout: Any = None,
+        blocksize: Any = None,
+        dense_dim: Any = None,
+    ) -> Tensor:
+        """The elements that are not 0, as a sparse tensor; of `sparse_dim` axes where given, of slices along the others.
+        Raises
+        UnsupportedError for other layouts.
+
+        Examples:
+            >>> sg.tensor([[0.0, 3.0], [4.0, 0.0]]).to_sparse().indices()
+            tensor([[0, 1],
+                    [1, 0]])
+        """
 
     def tolist(self) -> Any: ...
 
@@ -6487,7 +6528,7 @@ class Functions:
         check_invariants: bool | None = None,
         is_coalesced: bool | None = None,
         out: Tensor | tuple[Tensor, ...] | None = None,
-    ) -> Any:
+    ) -> Tensor:
         """A sparse tensor of the values (n, ...) at the places `indices`, (axes, n); without both an empty one. Raises
         ShapeError,
         and IndexRangeError for places outside.

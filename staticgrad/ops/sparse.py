@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..base.types import as_dtype, as_shape, float32, int64, normalize_axes, normalize_axis, shape_text
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, IndexRangeError, ShapeError, UnsupportedError
-from ..operators import F, Operators, frontends, is_tensor, torch_function
+from ..operators import F, Operators, Tensor, frontends, is_tensor, torch_function
 from ..operators.sizes import Size
 from .data_dependent import made
 
@@ -341,7 +341,7 @@ def sparse_coo_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
-) -> Any:
+) -> Tensor:
     """A sparse tensor of the values (n, ...) at the places `indices`, (axes, n); without both an empty one. Raises ShapeError,
     and IndexRangeError for places outside.
 
@@ -391,14 +391,14 @@ def sparse_coo_tensor(
             )
     if requires_grad:
         values = (values.detach() if values is given else values).requires_grad_()
-    return SparseTensor(indices, values, size, bool(is_coalesced))
+    return cast("Tensor", SparseTensor(indices, values, size, bool(is_coalesced)))
 
 
 def _tensor(x: Any) -> Any:
     return x if is_tensor(x) else frontends.tensor_class(x)
 
 
-def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
+def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Tensor:
     """The elements that are not 0, as a sparse tensor; of `sparse_dim` axes where given, of slices along the others. Raises
     UnsupportedError for other layouts.
 
@@ -415,12 +415,17 @@ def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksiz
     stored = self.detach() != 0
     places = F.nonzero(F.any(F.reshape(stored, (*self.shape[:axes], -1)), -1) if rest else stored)
     indices = F.t(places)
-    return SparseTensor(indices, self[tuple(indices)] if axes else F.unsqueeze(self, 0), self.shape, True)
+    values = self[tuple(indices)] if axes else F.unsqueeze(self, 0)
+    return cast("Tensor", SparseTensor(indices, values, self.shape, True))
 
 
-def sparse_mask(self: Any, mask: Any) -> Any:
+def sparse_mask(self: Any, mask: Any) -> Tensor:
     """The elements at the places of a sparse tensor."""
-    return mask._with(self[tuple(mask._places)])
+    if not sparse(mask):
+        raise ArgumentTypeError(
+            f"sparse_mask: the mask has to be a sparse tensor, got {type(mask).__name__}", "x[mask] takes a dense one"
+        )
+    return cast("Tensor", mask._with(self[tuple(mask._places)]))
 
 
 def _typed(dtype: Any) -> Callable[..., Any]:
@@ -783,5 +788,6 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge", "mod", "floordiv"):
 for _name in ("neg", "abs"):
     setattr(SparseTensor, f"__{_name}__", RULES[_name])
 SPARSE |= {name: RULES[name] for name in ("mm", "sum", "addmm", "softmax", "log_softmax")}
-Operators.to_sparse = Operators.to_sparse_coo = to_sparse  # type: ignore[attr-defined]
-Operators.sparse_mask = sparse_mask  # type: ignore[attr-defined]
+for _function in (to_sparse, sparse_mask):
+    setattr(Operators, _function.__name__, _function)
+Operators.to_sparse_coo = Operators.to_sparse  # type: ignore[method-assign]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.metadata
 import importlib.util
@@ -81,7 +82,7 @@ def test_every_path_of_the_table_can_be_imported_under_both_names(path):
     assert importlib.import_module(f"staticgrad.{path}") is not None
 
 
-@pytest.mark.parametrize("path", ["_dynamo.utils", "ao", "distributed.fsdp", "fx", "nn.quantized", "sparse"])
+@pytest.mark.parametrize("path", ["_dynamo.utils", "ao", "distributed.fsdp", "fx", "nn.quantized", "quantization"])
 def test_what_is_missing_is_imported_and_raises_on_use(path):
     with sg.as_torch():
         module = importlib.import_module(f"torch.{path}.some.module")
@@ -492,3 +493,73 @@ def test_arguments_of_to_are_read_as_pytorch_does():
         assert parse(device="cpu", non_blocking=True) == (torch.device("cpu"), None, True, None)
         with pytest.raises(sg.DeviceError):
             parse("cuda")
+
+
+STARTED = {
+    "torch": """
+import torch, torch.multiprocessing as mp
+class Net(torch.nn.Linear):
+    pass
+def work(rank, queue, x):
+    queue.put((rank, torch.__file__, type(x.a).__module__, float(x.a.weight.sum())))
+class Box:
+    def __init__(self, a):
+        self.a = a
+if __name__ == "__main__":
+    import sys
+    net = Net(2, 1)
+    net.weight.data.fill_(1.5)
+    mp.set_start_method(sys.argv[1])
+    queue = mp.Queue()
+    processes = [mp.Process(target=work, args=(rank, queue, Box(net))) for rank in range(2)]
+    [p.start() for p in processes]
+    print(sorted(queue.get() for p in processes))
+    [p.join() for p in processes]
+    print([p.exitcode for p in processes])
+""",
+    "tf1": """
+import multiprocessing as mp
+import tensorflow as tf
+def work(rank, queue):
+    with tf.Session() as sess:
+        queue.put((rank, tf.__file__, "__mp_main__", float(sess.run(tf.constant(3.0)))))
+if __name__ == "__main__":
+    import sys
+    mp.set_start_method(sys.argv[1])
+    queue = mp.Queue()
+    processes = [mp.Process(target=work, args=(rank, queue)) for rank in range(2)]
+    [p.start() for p in processes]
+    print(sorted(queue.get() for p in processes))
+    [p.join() for p in processes]
+    print([p.exitcode for p in processes])
+""",
+}
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("front", STARTED)
+def test_processes_that_are_started_anew_have_the_front(front: str, method: str, tmp_path: Path):
+    """Before they import the program's file, whatever way it is started."""
+    program = tmp_path / "program.py"
+    program.write_text(STARTED[front], encoding="utf-8")
+    command = [sys.executable, "-m", "staticgrad", front, str(program), method]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    results, codes = done.stdout.splitlines()
+    assert codes == "[0, 0]"
+    for i, (rank, file, kind, value) in enumerate(ast.literal_eval(results)):
+        assert (rank, kind, value) == (i, "__mp_main__", 3.0)
+        assert Path(file).is_relative_to(Path(sg.__file__).parent)
+
+
+def test_a_process_without_a_front_gets_none(tmp_path: Path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import multiprocessing as mp, sys, staticgrad as sg\n"
+        "def work():\n    sys.exit(int(any(type(f).__name__ == 'TorchFront' for f in sys.meta_path)))\n"
+        "if __name__ == '__main__':\n    with sg.as_torch():\n        pass\n"
+        "    p = mp.get_context('spawn').Process(target=work)\n    p.start()\n    p.join()\n    sys.exit(p.exitcode)\n",
+        encoding="utf-8",
+    )
+    assert subprocess.run([sys.executable, str(program)], check=False).returncode == 0

@@ -19,7 +19,6 @@ UNTYPED = {
     "tolist": "a number, or nested lists",
     "__dlpack__": "a capsule",
     "__dlpack_device__": "a pair that the array-API standard defines",
-    "share_memory_": "raises",
     "storage_type": "raises",
 }
 """Members of a tensor whose result has no useful type."""
