@@ -273,7 +273,7 @@ def measured() -> dict[str, str]:
                 module = first_module(path)
                 parts = {} if module is None else {"State": state_of(module[0]), **of_a_call(module[1], 0)}
             elif issubclass(value, optim.Optimizer):
-                parts = {} if value is optim.Optimizer else of_an_optimizer(value)
+                parts = {} if value in (optim.Optimizer, optim.ZeroRedundancyOptimizer) else of_an_optimizer(value)
         elif reference.page_of()[path] in COMPUTED:
             call = first_call(path)
             parts = {} if call is None else of_a_call(call)

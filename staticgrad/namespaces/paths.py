@@ -118,6 +118,8 @@ PATHS: dict[str, Row] = {
     "_utils": ("namespaces.private",),
     "_dynamo": ("namespaces.private", "compiler"),
     "_dynamo.eval_frame": ("namespaces.private", "nn.optimized_module"),
+    "distributed.optim": ("optim.zero",),
+    "distributed.optim.zero_redundancy_optimizer": ("optim.zero",),
     "distributed.rpc": ("namespaces.private:RPC",),
     "functional": ("", "functional"),
     "futures": ("namespaces.futures",),

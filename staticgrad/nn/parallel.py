@@ -19,6 +19,7 @@ from ..namespaces.modules import enter
 from ..operators import F, Operators
 from ..ops import pytree
 from .module import Module
+from .tensor_parallel import ColumnParallelLinear, RowParallelLinear
 
 
 class DataParallel(Module):
@@ -60,18 +61,21 @@ class DistributedDataParallel(Module, Joinable):
     count as 0, and stay without a gradient where no process has one; without it they keep a bucket waiting, and the next call
     raises DistError. static_graph: as find_unused_parameters, and all passes reach the parameters that the first one reached.
     `no_sync()`: passes whose calls are inside only accumulate. `join()`: processes may have different numbers of inputs. Names
-    of parameters begin with "module.". Other arguments are for GPUs and PyTorch's reducer and have no effect. Raises DistError
-    before `init_process_group`, ArgumentError for a module without trained parameters or whose parameters differ between
-    processes.
+    of parameters begin with "module.". shard: "optimizer" with `optim.ZeroRedundancyOptimizer`, which divides the state of
+    an optimizer among the processes; with "gradients" each process gets the gradients alone of the parameters that it updates
+    there, too, and the others are None. The optimizer has to have the parameters of the module, in their order. Other
+    arguments are for GPUs and PyTorch's reducer and have no effect. Raises DistError before `init_process_group`,
+    ArgumentError for a module without trained parameters or whose parameters differ between processes.
     """
 
     def __init__(
         self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0,
         broadcast_buffers: bool = True, init_sync: bool = True, process_group: Any = None, bucket_cap_mb: float | None = None,
         find_unused_parameters: bool = False, check_reduction: bool = False, gradient_as_bucket_view: bool = False,
-        static_graph: bool = False, **ignored: Any,
+        static_graph: bool = False, shard: str | None = None, **ignored: Any,
     ):  # fmt: skip
         from ..distributed.process_groups import member
+        from ..optim.zero import owners
 
         super().__init__()
         Joinable.__init__(self)
@@ -97,7 +101,12 @@ class DistributedDataParallel(Module, Joinable):
         if init_sync:
             self._check_alike(found)
             self._give([*module.parameters(), *module.buffers()])
-        self._buckets = buckets([p.numel() * p.dtype.itemsize for p in trained], [p.dtype for p in trained], bucket_cap_mb)
+        if shard not in (None, "optimizer", "gradients"):
+            raise ArgumentError(f'DistributedDataParallel: shard is None, "optimizer" or "gradients", got {shard!r}')
+        self._owners = dict(zip(map(id, trained), owners(trained, found.size), strict=True)) if shard == "gradients" else {}
+        """By id of a parameter the process that gets its gradient; empty where all do."""
+        kinds = [(p.dtype, self._owners.get(id(p))) for p in trained]
+        self._buckets = buckets([p.numel() * p.dtype.itemsize for p in trained], kinds, bucket_cap_mb)
         self._buckets = [[trained[i] for i in bucket] for bucket in self._buckets]  # type: ignore[misc]
         self._waiting: list[set[int]] = []
         """Of each bucket that was not exchanged the parameters whose gradients are not there yet, by number in it."""
@@ -216,19 +225,31 @@ class DistributedDataParallel(Module, Joinable):
             del self._waiting[0]
         self._begun = self._begun and bool(self._waiting)
 
+    def _sum(self, whole: Any, owner: int | None) -> None:
+        """Add the gradients of all processes: for all of them, or for the one to which they belong."""
+        from ..distributed.collectives import all_reduce, reduce
+
+        if owner is None:
+            all_reduce(whole, "sum", self.process_group)
+        else:
+            reduce(whole, group_dst=owner, op="sum", group=self.process_group)
+
     def _exchange(self, bucket: Sequence[Any]) -> None:
         """Average the gradients of a bucket, as one array. They are divided before: products of matrices do it as they
         write them."""
-        from ..distributed.collectives import all_reduce
-
         if self._size == 1:
             return
+        owner = self._owners.get(id(bucket[0]))
         with no_grad():
             grads = [F.zeros_like(p) if p.grad is None else p.grad for p in bucket]
             share = 1 / self._size if self._going is None else 1 / self._going.item()
             parts = [(g.detach() * share).reshape(-1) for g in grads]
             whole = F.concatenate(parts, 0) if len(parts) > 1 else parts[0]
-            all_reduce(whole, "sum", self.process_group)
+            self._sum(whole, owner)
+            if owner not in (None, self._rank):
+                for p in bucket:
+                    p.grad = None
+                return
             at = 0
             for p, g in zip(bucket, grads, strict=True):
                 part = whole[at : at + g.numel()].reshape(tuple(g.shape))
@@ -289,8 +310,6 @@ class _DataParallelHook(JoinHook):
 
     def main_hook(self) -> None:
         """Those of a pass, in its order, with gradients of 0."""
-        from ..distributed.collectives import all_reduce
-
         of = self._of
         training, _ = of._agree(without=True)
         if not training:
@@ -300,7 +319,7 @@ class _DataParallelHook(JoinHook):
             of._reached = set() if of.static_graph else None
         for bucket in of._buckets:
             count = sum(p.numel() for p in bucket)  # type: ignore[attr-defined]
-            all_reduce(tensor(np.zeros(count, bucket[0].dtype)), "sum", of.process_group)  # type: ignore[attr-defined]
+            of._sum(tensor(np.zeros(count, bucket[0].dtype)), of._owners.get(id(bucket[0])))  # type: ignore[attr-defined]
 
     def post_hook(self, is_last_joiner: bool) -> None:
         """Take over the parameters and buffers of the last process."""
@@ -340,13 +359,15 @@ def reached(out: Any) -> set[int]:
 
 
 def buckets(sizes: Sequence[int], dtypes: Sequence[Any], cap: float | None = None) -> list[list[int]]:
-    """Numbers of parameters, in reverse order, in buckets of one dtype. sizes: in bytes; cap: megabytes of a bucket."""
+    """Numbers of parameters, in reverse order, in buckets of one dtype. sizes: in bytes; cap: megabytes of a bucket. Large
+    ones are buckets of their own, which MPI reads and writes where they are."""
     limit = int((BUCKET if cap is None else cap) * (1 << 20))
     found: list[list[int]] = []
     open_buckets: dict[Any, tuple[list[int], int]] = {}
     for i in reversed(range(len(sizes))):
         bucket, held = open_buckets.get(dtypes[i], (None, 0))
-        if bucket is None or held + sizes[i] > (min(limit, FIRST_BUCKET) if bucket is found[0] else limit):
+        full = held + sizes[i] > (min(limit, FIRST_BUCKET) if found and bucket is found[0] else limit)
+        if bucket is None or full or max(held, sizes[i]) >= FIRST_BUCKET:
             bucket, held = [], 0
             found.append(bucket)
         bucket.append(i)
@@ -354,7 +375,7 @@ def buckets(sizes: Sequence[int], dtypes: Sequence[Any], cap: float | None = Non
     return found
 
 
-__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
+__all__ = ["ColumnParallelLinear", "DataParallel", "DistributedDataParallel", "RowParallelLinear", "data_parallel"]
 
 __path__: list[str] = []
 """PyTorch has modules below it: the table of paths makes them."""

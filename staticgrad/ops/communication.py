@@ -145,7 +145,7 @@ def _native(function: str) -> Native:
         if not carried or group(node.attrs["group_number"]).mpi is None:
             return None
         root = node.attrs.get("root")
-        how = [reduction] if reduction else [] if root is None else ["from", root]
+        how = [*([reduction] if reduction else []), *([] if root is None else ["to" if reduction else "from", root])]
         told = text_of(node.op.name, *how, of=(sent.dtype, sent.shape))
         return [Exchange(node.attrs["group_number"], function, told, reduction, 0 if root is None else root)]
 
@@ -175,6 +175,7 @@ reduce_op = define(
     attrs={"reduction": OP, "root": ROOT, **MEMBERS},
     infer=lambda x, *before, reduction, root, group_number, size: x,
     eval=_reduce,
+    emit=_native("Ireduce"),
     vjp=_first(lambda g, attrs: _reduce_cotangent(g, attrs)),
     promote=keep,
     stateful=True,

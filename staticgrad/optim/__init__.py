@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .lbfgs import LBFGS
     from .muon import Adafactor, Muon
     from .sparse_adam import SparseAdam
+    from .zero import ZeroRedundancyOptimizer
 
 __all__ = [
     "ASGD",
@@ -35,6 +36,7 @@ __all__ = [
     "Rprop",
     "SGD",
     "SparseAdam",
+    "ZeroRedundancyOptimizer",
     "lr_scheduler",
     "swa_utils",
 ]
@@ -42,6 +44,7 @@ __all__ = [
 _LAZY = {
     "ASGD": "adaptive", "Adadelta": "adaptive", "Adafactor": "muon", "Adagrad": "adaptive", "LBFGS": "lbfgs", "Muon": "muon",
     "RMSprop": "adaptive", "Rprop": "adaptive", "SparseAdam": "sparse_adam", "swa_utils": "swa_utils",
+    "ZeroRedundancyOptimizer": "zero",
 }  # fmt: skip
 
 __getattr__ = refusing(__name__, __all__, "OPTIM_REPLACED", {name: f"{__name__}.{place}" for name, place in _LAZY.items()})

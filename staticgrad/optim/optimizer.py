@@ -376,8 +376,7 @@ class Optimizer(Hooked):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        found = {i: [(p, g) for p in group["params"] if (g := p.grad) is not None] for i, group in enumerate(self.param_groups)}
-        parts = self._parts(found)
+        parts = self._parts(self._gradients())
         fresh = () if len(parts) == 1 or self.saves_count else [p for p in self.parameters() if not self.state.get(p)]
         for i, part in enumerate(parts):
             if frontends.tracing and state.deferral is not None:
@@ -385,6 +384,11 @@ class Optimizer(Hooked):
             else:
                 self._apply(part, fresh if i else ())
         return loss
+
+    def _gradients(self) -> dict[int, list[tuple[Tensor, Any]]]:
+        """What a step changes, with the gradients, by position of the group."""
+        groups = enumerate(self.param_groups)
+        return {i: [(p, g) for p in group["params"] if (g := p.grad) is not None] for i, group in groups}
 
     def _parts(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> Sequence[dict[int, list[tuple[Tensor, Any]]]]:
         """The gradients as those of steps that are taken one after another: several where a group names a parameter twice, or

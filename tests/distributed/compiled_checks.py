@@ -13,7 +13,7 @@ import staticgrad as sg
 import staticgrad.distributed as dist
 from staticgrad import nn, optim
 from staticgrad.distributed.nn import functional as D
-from staticgrad.nn.parallel import DistributedDataParallel
+from staticgrad.nn.parallel import ColumnParallelLinear, DistributedDataParallel, RowParallelLinear
 
 CHECKS.clear()
 
@@ -253,6 +253,115 @@ def session_losses(dtype, part, exchanged):
     with sg.Session(graph) as session:
         session.run(sg.global_variables_initializer())
         return [float(session.run([loss, *steps], {x: part(a), y: part(b)})[0]) for a, b in zip(xs, ys, strict=True)]
+
+
+# state that is divided among the processes ---------------------------------------------------------------------------------
+
+
+def sharded(model):
+    return optim.ZeroRedundancyOptimizer(model.parameters(), optim.Adam, lr=0.003)
+
+
+@check
+def losses_with_sharded_state():
+    for dtype, close in TOLERANCES:
+        expected = losses_of("eager", network(dtype), dtype)
+        for mode in ("eager", "compiled"):
+            for shard in ("optimizer", "gradients"):
+                model = DistributedDataParallel(network(dtype), shard=shard)
+                assert_allclose(averaged(losses_of(mode, model, dtype, mine, sharded)), expected, rtol=close)
+                dist.verify(model)
+                there = [p.grad is not None for p in model.parameters()]
+                assert all(there) if shard == "optimizer" else 0 < sum(there) < len(there)
+
+
+@check
+def sharded_state():
+    model = DistributedDataParallel(network(sg.float64), shard="gradients")
+    optimizer = sharded(model)
+    whole = network(sg.float64)
+    reference = optim.Adam(whole.parameters(), lr=0.003)
+    assert isinstance(optimizer, optim.Adam)
+    schedule = optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    xs, ys = batches(sg.float64, 2)
+    for x, y in zip(xs, ys, strict=True):
+        for of, by, part in ((model, optimizer, mine), (whole, reference, lambda x: x)):
+            by.zero_grad()
+            ((of(sg.tensor(part(x))) - sg.tensor(part(y))) ** 2).mean().backward()
+            by.step()
+    owned = [p.numel() for p in model.parameters() if p in optimizer.state]
+    counts = sg.tensor([sum(owned)])
+    dist.all_reduce(counts)
+    assert counts.item() == sum(p.numel() for p in model.parameters())
+    assert 0.4 < sum(owned) / counts.item() < 0.6
+    with pytest.raises(RuntimeError, match=r"Optimizer state has not been consolidated on this rank.*to=\d"):
+        optimizer.state_dict()
+    optimizer.consolidate_state_dict(to=1)
+    everything = [None]
+    if dist.get_rank() == 1:
+        everything = [optimizer.state_dict()]
+    dist.broadcast_object_list(everything, 1)
+    (found,), expected = everything, reference.state_dict()
+    assert found["state"].keys() == expected["state"].keys()
+    for place, slots in expected["state"].items():
+        for name, slot in slots.items():
+            assert_allclose(np.asarray(found["state"][place][name]), np.asarray(slot), rtol=1e-12)
+    optimizer.load_state_dict(found)
+    assert [p.numel() for p in model.parameters() if p in optimizer.state] == owned
+    reference.load_state_dict(found)
+    schedule.step()
+    assert optimizer.param_groups[0]["lr"] == 0.0015
+
+
+# weights that are divided among the processes -------------------------------------------------------------------------------
+
+
+def pair(dtype, parallel):
+    sg.manual_seed(5)
+    first, second = (ColumnParallelLinear, RowParallelLinear) if parallel else (nn.Linear, nn.Linear)
+    return nn.Sequential(nn.Linear(12, 8), nn.Tanh(), first(8, 20), nn.GELU(), second(20, 8), nn.Tanh(), nn.Linear(8, 3)).to(
+        dtype
+    )
+
+
+@check
+def losses_with_divided_weights():
+    for dtype, close in TOLERANCES:
+        expected = losses_of("eager", pair(dtype, False), dtype)
+        for mode in ("eager", "compiled"):
+            model = pair(dtype, True)
+            assert model[2].weight.shape == (10, 8)
+            assert model[4].weight.shape == (8, 10)
+            assert_allclose(losses_of(mode, model, dtype), expected, rtol=close)
+
+
+@check
+def second_gradients_of_divided_weights():
+    def gradients(model, x):
+        (g,) = sg.grad((model(x) ** 3).sum(), x, create_graph=True)
+        return g, sg.grad((g * g).sum(), [x, model[0].weight])
+
+    x = sg.tensor(np.random.default_rng(0).normal(size=(4, 12)), requires_grad=True)
+    g, (h, w) = gradients(pair(sg.float64, False), x)
+    for run in (gradients, sg.compile(gradients)):
+        found = run(pair(sg.float64, True), x)
+        for one, other in zip((found[0], *found[1]), (g, h, w), strict=True):
+            assert_allclose(one.detach().numpy(), other.detach().numpy(), rtol=1e-11, atol=1e-12)
+
+
+@check
+def whole_weights_become_parts():
+    whole, model = pair(sg.float64, False), pair(sg.float64, True)
+    with sg.no_grad():
+        for layer in (whole[2], whole[4]):
+            layer.weight += 1
+            layer.bias -= 1
+        model[2].load_whole(whole[2].weight, whole[2].bias)
+        model[4].load_whole(whole[4].weight, whole[4].bias)
+    x = sg.tensor(np.random.default_rng(0).normal(size=(4, 12)))
+    assert_allclose(model(x).detach().numpy(), whole(x).detach().numpy(), rtol=1e-12)
+    with pytest.raises(sg.ArgumentError, match="7 features can't be divided among 2 processes"):
+        ColumnParallelLinear(4, 7)
 
 
 if __name__ == "__main__":

@@ -109,7 +109,8 @@ def test_buckets_are_of_one_dtype_and_of_limited_size():
     mb = 1 << 20
     assert buckets([mb // 2, mb // 2, mb // 2], ["f4"] * 3) == [[2, 1], [0]]
     assert buckets([8, 8, 8, 8], ["f4", "f8", "f4", "f8"]) == [[3, 1], [2, 0]]
-    assert buckets([4 * mb, 3 * mb, 3 * mb, 2], ["f4"] * 4, cap=6) == [[3], [2, 1], [0]]
+    assert buckets([4 * mb, 3 * mb, 3 * mb, 2], ["f4"] * 4, cap=6) == [[3], [2], [1], [0]]
+    assert buckets([8, 2 * mb, 8, 8], ["f4"] * 4) == [[3, 2], [1], [0]]
 
 
 def test_a_module_alone(world):

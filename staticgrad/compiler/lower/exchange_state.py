@@ -135,6 +135,8 @@ def _enter_exchange(instruction: Instruction, known: Functions, members: Communi
     match call.function:
         case "Iallreduce" | "Ireduce_scatter_block":
             operands = [0, 0, count, dtype, op, members.handle]
+        case "Ireduce":
+            operands = [0, 0, count, dtype, op, call.root, members.handle]
         case "Ibcast":
             send, receive = 0, t.OPERANDS
             operands = [0, count, dtype, call.root, members.handle]

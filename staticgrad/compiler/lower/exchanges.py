@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...base.communicators import group
-from ...ir import Exchange, Layout
+from ...ir import Exchange, Layout, Node
 from ..backend import abi as t
 from .exchange_state import GroupExchanges, beginning
 from .instructions import Instruction
@@ -39,15 +39,24 @@ def begin(b: GraphLowering, unit: ScheduleNode) -> None:
     if not members.compared:
         members.compared = True
         b.stream.add(_later(members.compare, "match", t.MATCH))
-    sent = b.contiguous(node.inputs[0])
-    received = b.buffer(node), 0
-    if call.function == "Ibcast":
-        copy(b, node.inputs[0], received[0], Layout.contiguous(node.type.shape))
-        sent = received
+    instead = "Ibcast" if group(call.group).rank == call.root else "Ireduce"  # whose result is the operand
+    if call.function == instead and unread(b, node):
+        sent = received = b.contiguous(node.inputs[0])
+    else:
+        received = b.buffer(node), 0
+        if call.function == instead:
+            copy(b, node.inputs[0], received[0], Layout.contiguous(node.type.shape))
+        sent = received if call.function == "Ibcast" else b.contiguous(node.inputs[0])
     instruction = beginning(node.op.name, node, [sent, received], call)
     members.begun.append(b.stream.add(instruction))
     b.stream.exchanges.waiting[node] = instruction
     b.stream.exchanges.work = 0
+
+
+def unread(b: GraphLowering, node: Node) -> bool:
+    """Whether nothing in this process reads the result of an exchange."""
+    read = any(node in unit.reads for unit in b.schedule.units)
+    return not read and node not in b.schedule.place and node not in map(b.layouts.base.get, b.fetched_nodes)
 
 
 def await_end(b: GraphLowering, unit: ScheduleNode) -> None:

@@ -48,6 +48,8 @@ class GraphLowering:
 
     body = True
     """It lowers the body of a loop or branch."""
+    fetched_nodes: Sequence[Node] = ()
+    """What a program returns."""
 
     def __init__(
         self,

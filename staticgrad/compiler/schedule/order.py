@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import MappingProxyType
 
+from ...base import communicators
 from ...ir import Call, Cell, Copy, Exchange, Gemm, Graph, Layout, Native, Node, Reduction, Region, Result, may_fail
 from ...ir.walks import ordered
 from ..fusion.broadcast_rank import FULL, ROW, SCALAR, origin
@@ -193,7 +194,10 @@ def _units(
 
 def _exchange(node: Node, calls: Sequence[Call], layouts: Layouts, position: dict[Node, int]) -> list[ScheduleNode]:
     """The beginning of an exchange and its end, which keeps what is sent in memory. It waits for no earlier exchange."""
-    sent = {layouts.source(node.inputs[0])}
+    [call] = calls
+    assert isinstance(call, Exchange)
+    overwritten = call.function == "Ibcast" and communicators.group(call.group).rank != call.root
+    sent = set() if overwritten else {layouts.source(node.inputs[0])}
     start = ScheduleNode("start", [], sent, position[node], calls=list(calls), source=node, priority=STARTING)
     return [start, ScheduleNode("wait", [node], set(sent), position[node], priority=WAITING, after={start})]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...base.communicators import group
 from ...ir import Node
 from ...operators import F, Symbol, append
 from .rule import RewriteRule
@@ -22,6 +23,8 @@ def _average(node: Node, x: Any, *before: Any) -> Any:
         return None
     total = append(x.graph, node.op, (x, *before), {**node.attrs, "reduction": "sum"})
     size = node.attrs["size"]
+    if node.op.name == "reduce" and node.attrs["root"] != group(node.attrs["group_number"]).rank:
+        return total
     return total / size if node.type.dtype.kind in "fc" else total // size
 
 
@@ -37,5 +40,7 @@ def _after(node: Node, x: Any, *before: Any) -> Any:
 EXCHANGES = (
     RewriteRule("one process", "all_reduce(x) = x among one process", NAMES, _alone),
     RewriteRule("order of exchanges", "an exchange begins after the one before it", NAMES, _after),
-    RewriteRule("average", "all_reduce(x, avg) = all_reduce(x, sum) / processes", ("all_reduce", "reduce_scatter"), _average),
+    RewriteRule(
+        "average", "all_reduce(x, avg) = all_reduce(x, sum) / processes", ("all_reduce", "reduce", "reduce_scatter"), _average
+    ),
 )

@@ -1,0 +1,146 @@
+"""`ZeroRedundancyOptimizer`: each process keeps the state of some parameters, updates these, and gives them to the others.
+
+Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models" (2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from ..eager.grad_mode import no_grad
+from ..errors import ArgumentError
+from ..operators import F
+from .optimizer import Optimizer
+
+__all__ = ["ZeroRedundancyOptimizer"]
+
+ALONE = 1 << 16
+"""Bytes from which a parameter is a message of its own: to join it with others would cost more than a message."""
+
+
+def owners(parameters: Iterable[Any], processes: int) -> list[int]:
+    """For each parameter the process that owns it: the largest first, each to the one with the fewest elements so far."""
+    sizes = [p.numel() for p in parameters]
+    held, found = [0] * processes, [0] * len(sizes)
+    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
+        found[i] = held.index(min(held))
+        held[found[i]] += sizes[i]
+    return found
+
+
+@cache
+def _sharded(kind: Any, of: Any) -> Any:
+    return type(kind.__name__, (kind, of), {"__doc__": kind.__doc__, "__module__": kind.__module__})
+
+
+class ZeroRedundancyOptimizer(Optimizer):
+    """An optimizer whose state is divided among the processes of a group, as in PyTorch.
+
+    Each parameter belongs to one process, which keeps its slots and updates it; then the others get the new values. So the
+    slots take the memory of one process divided by their number, and a step does that part of the updates. Gradients are those
+    of `DistributedDataParallel`; with its `shard="gradients"` each process gets those of its own parameters alone.
+
+    optimizer_class: `optim.Adam`, say, whose hyper-parameters follow. `consolidate_state_dict(to=0)`, which all processes call,
+    gives one of them the state of all, which its `state_dict()` has; `load_state_dict` takes such a state in all processes.
+    Raises DistError before `init_process_group`. Other arguments are for GPUs and have no effect.
+    """
+
+    def __new__(
+        cls, params: Any = None, optimizer_class: type[Optimizer] | None = None, *args: Any, **options: Any
+    ) -> ZeroRedundancyOptimizer:
+        """An instance of both classes."""
+        kind: Any = cls
+        of: Any = optimizer_class
+        if of is not None and not issubclass(kind, of):
+            kind = _sharded(kind, of)
+        made: ZeroRedundancyOptimizer = object.__new__(kind)
+        return made
+
+    def __init__(
+        self, params: Any, optimizer_class: type[Optimizer], process_group: Any = None,
+        parameters_as_bucket_view: bool = False, overlap_with_ddp: bool = False, **defaults: Any,
+    ):  # fmt: skip
+        from ..distributed.process_groups import member
+
+        if overlap_with_ddp:
+            raise ArgumentError(
+                "ZeroRedundancyOptimizer: overlap_with_ddp is not supported", "compile the step: its plan overlaps both"
+            )
+        found = member(process_group, "ZeroRedundancyOptimizer")
+        self._group = (process_group, found.rank, found.size)
+        self._all_of_state: dict[str, Any] | None = None
+        super().__init__(params, **defaults)
+
+    def _owned(self) -> list[tuple[Any, int]]:
+        parameters = self.parameters()
+        return list(zip(parameters, owners(parameters, self._group[2]), strict=True))
+
+    def _gradients(self) -> dict[int, list[tuple[Any, Any]]]:
+        """Those of the parameters of this process."""
+        mine = {id(p) for p, owner in self._owned() if owner == self._group[1]}
+        return {i: [(p, g) for p, g in pairs if id(p) in mine] for i, pairs in super()._gradients().items()}
+
+    def step(self, closure: Any = None) -> Any:
+        """Update the parameters of this process, and take over the others."""
+        from ..distributed.collectives import broadcast
+
+        loss = super().step(closure)
+        group, rank, size = self._group
+        if size == 1:
+            return loss
+        with no_grad():
+            for owner, members in self._messages():
+                whole = (
+                    members[0].detach() if len(members) == 1 else F.concatenate([p.detach().reshape(-1) for p in members], 0)
+                )
+                given = F.zeros_like(whole) if owner != rank else whole * 1
+                broadcast(given, group=group, group_src=owner)
+                if owner != rank:
+                    at = 0
+                    for p in members:
+                        p.copy_(given.reshape(-1)[at : at + p.numel()].reshape(tuple(p.shape)))
+                        at += p.numel()
+        return loss
+
+    def _messages(self) -> list[tuple[int, list[Any]]]:
+        """The process that sends it and the parameters of each message: large ones travel alone."""
+        found: list[tuple[int, list[Any]]] = []
+        together: dict[tuple[int, Any], list[Any]] = {}
+        for p, owner in self._owned():
+            if p.numel() * p.dtype.itemsize >= ALONE:
+                found.append((owner, [p]))
+            elif (owner, p.dtype) in together:
+                together[owner, p.dtype].append(p)
+            else:
+                found.append((owner, together.setdefault((owner, p.dtype), [p])))
+        return found
+
+    def consolidate_state_dict(self, to: int = 0) -> None:
+        """Give the process `to` of the group the state of all; all processes call this."""
+        from ..distributed.objects import gather_object
+
+        group, rank, size = self._group
+        mine = super().state_dict()
+        found: list[Any] | None = [None] * size if rank == to else None
+        gather_object(mine["state"], found, group=group, group_dst=to)
+        if found is not None:
+            merged = {place: slots for states in found for place, slots in states.items()}
+            self._all_of_state = {**mine, "state": dict(sorted(merged.items()))}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state of all processes, as `consolidate_state_dict` has gathered it. Raises ArgumentError without."""
+        found = self._all_of_state
+        if found is None:
+            raise ArgumentError(
+                "Optimizer state has not been consolidated on this rank. Please call "
+                f"`consolidate_state_dict(to={self._group[1]})` on all ranks beforehand if you meant to save the global state."
+            )
+        return found
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over hyper-parameters, and the slots of the parameters of this process."""
+        mine = {i for i, (_, owner) in enumerate(self._owned()) if owner == self._group[1]}
+        state = {place: slots for place, slots in state_dict["state"].items() if place in mine}
+        super().load_state_dict({**state_dict, "state": state})
