@@ -114,7 +114,7 @@ class Communicator:
         DistError where another process has failed or ended, or has not come within the time."""
         if watch is not None and watch.failure is not None:
             raise DistError(f"{what}: {watch.failure}")
-        if waited > longest or (waited > ENDED and watch is not None and watch.ended.intersection(self.ranks)):
+        if waited > longest or (waited > ENDED and watch is not None and watch.ended_for(self.ranks) > ENDED):
             raise self.late(what, longest)
 
     def late(self, what: str, longest: float, *details: str) -> DistError:

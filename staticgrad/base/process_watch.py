@@ -44,8 +44,8 @@ class Watch:
         self._told = False
         self._last = ""
         """The line of an exception that nobody caught."""
-        self.ended: set[int] = set()
-        """Processes that have come to the end of the program."""
+        self.ended: dict[int, float] = {}
+        """When this one learned that a process has come to the end of the program."""
         self._ending = threading.Event()
         host = socket.gethostname()
         found = self._world.allgather((host, os.getpid()))
@@ -78,6 +78,11 @@ class Watch:
                 found.append(f"rank {rank} did not come: {line}")
         return found
 
+    def ended_for(self, ranks: Sequence[int]) -> float:
+        """Seconds since the first of some processes has come to its end; 0 where none has."""
+        ends = [self.ended[rank] for rank in ranks if rank in self.ended]
+        return time.monotonic() - min(ends) if ends else 0.0
+
     # the thread ---------------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
@@ -108,7 +113,7 @@ class Watch:
                 self.failure = self.failure or told
             elif kind == "ends":
                 self._beside.pop(rank, None)
-                self.ended.add(rank)
+                self.ended[rank] = time.monotonic()
 
     def _send(self, ranks: Sequence[int], kind: str, told: Any) -> None:
         self._sent += [self._world.isend((kind, told), rank, TAG) for rank in ranks]

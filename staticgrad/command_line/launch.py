@@ -92,9 +92,9 @@ def environment(of: Mapping[str, str], threads: int) -> dict[str, str]:
 def main() -> None:
     """In each process: run the program as `python FILE.py` would."""
     for name, sources in NUMBERS.items():
-        for source in sources:
-            if source in os.environ:
-                os.environ.setdefault(name, os.environ[source])
+        found = next((os.environ[source] for source in sources if source in os.environ), None)
+        if found is not None:
+            os.environ[name] = found
     sys.argv = sys.argv[1:]
     sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
     runpy.run_path(sys.argv[0], run_name="__main__")

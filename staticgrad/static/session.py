@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
@@ -66,6 +66,12 @@ class Session:
         self._runners: Bounded[Runner] = Bounded(SHORTCUTS)
         """By the nodes that are fetched and fed."""
         self._entered: list[ExitStack] = []
+
+    def __reduce__(self) -> NoReturn:
+        raise GraphError(
+            "a session can't be pickled: its graph may hold functions, and its plans are this process's",
+            "send a function that builds the graph, and the values of its variables: session.run(graph.variables)",
+        )
 
     # running ------------------------------------------------------------------------------------------------------
 

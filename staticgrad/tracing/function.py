@@ -6,7 +6,9 @@ import copy
 import functools
 import inspect
 import os
+import pickle
 import sys
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import FrameType
@@ -428,12 +430,21 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         return self.of(copy.deepcopy(self.fn, memo) if inspect.ismethod(self.fn) else self.fn)  # a function is not copied
 
     def __reduce__(self) -> Any:
-        """A decorated function by its name, as Python's functions; any other by what is compiled, to be traced again."""
+        """A decorated function by its name, as Python's functions; any other by what is compiled, to be traced again. One of
+        the program's own file goes to workers that have another one: by value, where cloudpickle does that for functions."""
         found: Any = sys.modules.get(getattr(self.fn, "__module__", ""))
         for name in getattr(self.fn, "__qualname__", "<none>").split("."):
             found = getattr(found, name, None)
         if found is self:
-            return self.fn.__qualname__
+            by_value = next((sys.modules[name] for name in BY_VALUE if name in sys.modules), None)
+            travelling = threading.get_ident(), id(self)
+            if by_value is None or self.fn.__module__ != "__main__" or travelling in _travelling:
+                return self.fn.__qualname__
+            _travelling.add(travelling)  # the function may name itself
+            try:
+                return _arrived, (type(self), by_value.dumps(self.fn), *self.settings)
+            finally:
+                _travelling.remove(travelling)
         owner = getattr(self.fn, "__self__", None)
         if owner is not None and not isinstance(owner, type):
             return getattr, (owner, self.fn.__name__)
@@ -441,6 +452,16 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
 
     def __repr__(self) -> str:
         return f"<sg.compile of {self.name}>"
+
+
+BY_VALUE = "cloudpickle", "joblib.externals.cloudpickle"
+"""Libraries that pickle functions of the program's own file by value."""
+_travelling: set[tuple[int, int]] = set()
+"""Compiled functions that are being pickled so: threads and ids."""
+
+
+def _arrived(kind: Callable[..., Any], function: bytes, *settings: Any) -> Any:
+    return kind(pickle.loads(function), *settings)
 
 
 class Methods(dict[AnyCompiled, AnyCompiled]):
