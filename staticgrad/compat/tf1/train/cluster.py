@@ -23,14 +23,10 @@ from ..handles import Operation
 from ..indexed_slices import IndexedSlices
 from ..tensor import tensor
 from .hooks import SessionRunHook
-from .optimizers import Optimizer
+from .optimizers import SERVERS, Optimizer, several
 
 WORKERS = "chief", "master", "worker"
 """Jobs whose tasks train, in the order in which they are ranks."""
-SERVERS = (
-    "start the workers alone, with `staticgrad launch -n N train.py`: each of them has the variables; wrap the optimizer in "
-    "tf.train.SyncReplicasOptimizer, which averages the gradients of all workers"
-)
 
 
 class ClusterSpec:
@@ -159,11 +155,6 @@ def replica_device_setter(
     return (lambda op: worker_device) if servers else None
 
 
-def several() -> bool:
-    """Whether other workers train the same variables."""
-    return is_initialized() and get_world_size() > 1
-
-
 def share_variables(session: Any) -> None:
     """Give all workers the global variables of the first one."""
     if several():
@@ -279,12 +270,3 @@ class _NoQueue:
 class _Shared(SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         share_variables(session)
-
-
-def refuse_alone(optimizer: Any) -> None:
-    """Raises RuntimeError where several workers would each train variables of their own."""
-    if not optimizer._synchronous and several():
-        raise RuntimeError(
-            f"tf.train: {type(optimizer).__name__} is one worker's, and {get_world_size()} workers train; updates that do not "
-            f"wait for each other are refused; {SERVERS}"
-        )

@@ -22,6 +22,16 @@ from ..tensor import tensor
 from ..variable_scopes import slot_name
 from ..variables import Variable
 
+SERVERS = (
+    "start the workers alone, with `staticgrad launch -n N train.py`: each of them has the variables; wrap the optimizer in "
+    "tf.train.SyncReplicasOptimizer, which averages the gradients of all workers"
+)
+
+
+def several() -> bool:
+    """Whether other workers train the same variables."""
+    return communicators.launched() > 1 and 0 in communicators.groups and communicators.group(0).size > 1
+
 
 class Optimizer:
     """Base. A subclass says which slots a variable has, and returns their new values and that of the variable."""
@@ -93,10 +103,11 @@ class Optimizer:
         pairs = [(g, v) for g, v in grads_and_vars if g is not None]
         if not pairs:
             raise ValueError("No gradients provided for any variable.")
-        if communicators.launched() > 1:
-            from .cluster import refuse_alone
-
-            refuse_alone(self)
+        if not self._synchronous and several():
+            raise RuntimeError(
+                f"tf.train: {type(self).__name__} is one worker's, and several train; updates that do not wait for "
+                f"each other are refused; {SERVERS}"
+            )
         graph = pairs[0][1].graph
         graph.check_open()
         updates: list[Any] = []
