@@ -196,7 +196,6 @@ COMPILER_ORDER = [
     "rebinding",
     "templates",
     "pipeline",
-    "program_key",
     "plan_store",
     "program",
     "warm",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import staticgrad.compat.tf1 as tf
-from staticgrad.compat.tf1.refused import REFUSED, REFUSED_NAMES, remedy
+from staticgrad.compat.tf1.names import REFUSED, REFUSED_NAMES, remedy
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "tf1_names.md"

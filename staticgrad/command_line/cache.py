@@ -12,7 +12,7 @@ from argparse import Namespace
 from collections import Counter
 from typing import Any
 
-from ..compiler.backend import cache_size, disk_cache
+from ..compiler.backend import disk_cache
 from ..compiler.execute.tables import size_text
 from ..errors import ArgumentError
 from .programs import Misuse
@@ -20,7 +20,7 @@ from .programs import Misuse
 
 def info(given: Namespace) -> int:
     """Print where the kernel cache is and what it holds."""
-    known = cache_size.entries(disk_cache.folder())
+    known = disk_cache.entries(disk_cache.folder())
     facts: dict[str, Any] = {
         "folder": disk_cache.where(),
         "kernels": sum(any(file.endswith(".o") for file in entry.files) for entry in known),
@@ -34,7 +34,7 @@ def info(given: Namespace) -> int:
     bound = facts["limit"]
     print(f"folder   {facts['folder'] or 'none: there is no home directory'}")
     print(f"kernels  {facts['kernels']:,d}")
-    print(f"size     {size_text(facts['bytes'])} of {size_text(bound) if bound else 'any size'} ({cache_size.LIMIT})")
+    print(f"size     {size_text(facts['bytes'])} of {size_text(bound) if bound else 'any size'} ({disk_cache.LIMIT})")
     if known:
         print(f"oldest   used {(time.time() - known[0].used) / 86400:.1f} days ago")
     return 0
@@ -43,11 +43,11 @@ def info(given: Namespace) -> int:
 def clear(given: Namespace) -> int:
     """Remove all kernels, or the least recently used ones down to a size."""
     try:
-        most = 0 if given.to is None else cache_size.size_of(given.to)
+        most = 0 if given.to is None else disk_cache.size_of(given.to)
     except ArgumentError as error:
         raise Misuse(f"--to: {error.summary}\n  {error.details[0]}") from None
-    count, size = cache_size.trim(disk_cache.folder(), most)
-    left = sum(entry.bytes for entry in cache_size.entries(disk_cache.folder()))
+    count, size = disk_cache.trim(disk_cache.folder(), most)
+    left = sum(entry.bytes for entry in disk_cache.entries(disk_cache.folder()))
     print(f"{count} kernels removed, {size_text(size)}; {size_text(left)} left")
     return 0
 
@@ -94,6 +94,6 @@ def warm(given: Namespace) -> int:
 
 def _limit() -> int:
     try:
-        return cache_size.limit()
+        return disk_cache.limit()
     except ArgumentError as error:
-        raise Misuse(f"{cache_size.LIMIT}={os.environ.get(cache_size.LIMIT)}: {error.summary}\n  {error.details[0]}") from None
+        raise Misuse(f"{disk_cache.LIMIT}={os.environ.get(disk_cache.LIMIT)}: {error.summary}\n  {error.details[0]}") from None

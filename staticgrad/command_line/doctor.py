@@ -180,15 +180,15 @@ def _compiler() -> str:
 
 
 def _cache() -> dict[str, Any]:
-    from ..compiler.backend import cache_size, disk_cache
+    from ..compiler.backend import disk_cache
     from ..errors import ArgumentError
 
     try:
-        most = cache_size.limit()
+        most = disk_cache.limit()
     except ArgumentError as error:
         return {"folder": disk_cache.where(), "state": error.summary, "bytes": 0, "limit": 0, "package kernels": ""}
     reason = disk_cache.unwritable()
-    held = sum(entry.bytes for entry in cache_size.entries(disk_cache.folder()))
+    held = sum(entry.bytes for entry in disk_cache.entries(disk_cache.folder()))
     state = reason if reason else "usable"
     return {"folder": disk_cache.where(), "state": state, "bytes": held, "limit": most, "package kernels": _package_kernels()}
 

@@ -14,8 +14,7 @@ from ..ir import Graph, Node
 from .fusion.layout import Layouts
 from .lower.instructions import ALIGN
 from .passes.rematerialize import Joint, Policy, Rematerialized, nbytes, policies
-from .schedule.early_release import owners
-from .schedule.order import Schedule
+from .schedule.order import Schedule, owners
 
 WORSE = 2
 """Policies of a series that are tried after the best one."""

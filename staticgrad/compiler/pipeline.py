@@ -39,8 +39,7 @@ from .fusion.layout import Layouts
 from .lower.instruction_builder import Builder, written
 from .passes.functionalize import FunctionalGraph
 from .passes.index_ranges import check_indexes
-from .passes.narrow_products import narrow_products
-from .passes.rewrite import simplify
+from .passes.rewrite import narrow_products, simplify
 from .passes.specialize import expand, specialize
 from .passes.strict import run_on_host
 from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
@@ -49,8 +48,7 @@ from .passes.symbolic_program import SymbolicProgram
 from .passes.user_passes import Pass, UserPasses
 from .rebinding import Another, Decided, Inspect, Template, Unsuitable, Writer, changed, leading
 from .schedule.donation import donate_buffers
-from .schedule.early_release import owners
-from .schedule.order import Schedule, schedule
+from .schedule.order import Schedule, owners, schedule
 from .templates import VAIN, Templates
 
 Stage = Callable[[Graph, Sequence[Node]], tuple[Graph, dict[Node, Node]]]

@@ -1,7 +1,7 @@
 """The first plan of a program in the kernel cache: a process that finds it there makes none of the compiler's passes.
 
-The user's code is traced as always, so guards, effects and errors are those of this process; the key is what was traced
-(`program_key.py`). `STATICGRAD_PLANS=0` compiles each plan.
+The user's code is traced as always, so guards, effects and errors are those of this process; the key is what was traced.
+`STATICGRAD_PLANS=0` compiles each plan.
 """
 
 from __future__ import annotations
@@ -9,15 +9,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..base import logs
-from ..base.types import TensorType
-from ..ir import Node
+from ..base.types import StackType, TensorType, TupleType
+from ..ir import Cell, Literal, Node, OpDef, Subgraph
+from ..ops import built_in
+from ..ops.leaves import Source
+from .backend import abi, object_code
 from .backend import disk_cache as disk
 from .passes.functionalize import FunctionalGraph
-from .program_key import ProgramKey, Unkept
 from .templates import Templates
 
 if TYPE_CHECKING:
@@ -25,6 +31,157 @@ if TYPE_CHECKING:
     from .execute.stored_plan import StoredPlan
     from .rebinding import Template
     from .templates import Axes
+
+# the identity of a program on disk ------------------------------------------------------------------------------------
+
+# The identity of a program on disk: a text that says all that its plan depends on, and in which two processes agree.
+#
+# It lists the operations of the functional graph with attributes, types and operands, by number, and the settings of the
+# compiler. Bodies of loops and branches are listed where they occur. Names and the lines of the user's code are left out: no
+# plan depends on them. A program that Python code takes part in (functions of the user's as attributes, ops of their own) has
+# no such text.
+
+PACKAGE = os.path.dirname(os.path.dirname(__file__))
+PLAIN = frozenset({int, float, bool, str, bytes, type(None)})
+
+
+class Unkept(Exception):
+    """Why a program has no identity on disk."""
+
+
+class Description:
+    """Values as texts in which two processes agree: numbers, types, ops and functions of the package, and tuples of them."""
+
+    def text(self, value: Any) -> str:
+        """Raises Unkept for a value without such a text."""
+        kind = value.__class__
+        if kind in PLAIN:
+            return repr(value)
+        if kind is tuple:
+            return f"({','.join(map(self.text, value))})"
+        if isinstance(value, np.dtype):
+            return f"dtype {value.str}"
+        if isinstance(value, TensorType):
+            return _type(value)
+        if kind is OpDef:
+            if not (built_in(value) or value.identity):
+                raise Unkept(f"{value.name} is not the package's")
+            return f"op {value.name}{value.identity}"
+        if kind is FunctionType or isinstance(value, type):
+            if value.__module__.partition(".")[0] not in ("staticgrad", "numpy", "builtins") or "<" in value.__qualname__:
+                raise Unkept(f"{value.__qualname__} is not the package's")
+            return f"{value.__module__}.{value.__qualname__}"
+        if isinstance(value, tuple):
+            return f"{kind.__name__}({','.join(map(self.text, value))})"
+        if isinstance(value, Mapping):
+            return f"{{{','.join([f'{name}={self.text(each)}' for name, each in value.items()])}}}"
+        raise Unkept(f"a {kind.__name__}")
+
+
+class ProgramKey(Description):
+    """The key of a program, and the objects of this process that a stored plan refers to by number.
+
+    Raises Unkept.
+    """
+
+    def __init__(self, prepared: FunctionalGraph, known: dict[Node, TensorType], threads: int):
+        if prepared.deferred:
+            raise Unkept("sizes are known in the run")
+        self.cells: dict[Cell, int] = {}
+        self.sources: dict[Source, int] = {}
+        self.owners: dict[int, int] = {}
+        self.constants: dict[tuple[int, int], int] = {}
+        """By the address and the bytes of its memory, the number of a constant."""
+        self.arrays: list[np.ndarray] = []
+        self.bodies: dict[Subgraph, int] = {}
+        number: dict[Node, int] = {}
+        lines = [setting(), f"{threads} {prepared.graph.intern} {prepared.draws}"]
+        lines += self._operations(prepared.graph.nodes, number)
+        at = [number.get(feed, -1) for feed in prepared.feeds]
+        types = [_type(known[feed]) for feed in prepared.feeds]
+        assigns = [(self._cell(cell), number[value]) for cell, value in prepared.assigns]
+        lines.append(f"{at} {types} {[number[x] for x in prepared.fetches]} {assigns} {len(prepared.needs)}")
+        self.key = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    def _operations(self, nodes: Iterable[Node], number: dict[Node, int]) -> list[str]:
+        """A line for each node. number: gets their numbers. Raises Unkept."""
+        lines = []
+        for node in nodes:
+            op = node.op
+            if not (built_in(op) or op.identity) or node.after:
+                raise Unkept(f"{op.name} is not the package's")
+            attrs = [f"{name}={self.text(value)}" for name, value in sorted(node.attrs.items())] if node.attrs else ""
+            lines.append(f"{op.name}{op.identity} {[number[x] for x in node.inputs]} {_type(node.type)} {attrs}")
+            number[node] = len(number)
+        return lines
+
+    def _body(self, body: Subgraph) -> str:
+        """A body in full where it occurs first, then its number: operations whose bodies are the same object may be one."""
+        if body in self.bodies:
+            return f"body {self.bodies[body]}"
+        self.bodies[body] = len(self.bodies)
+        number: dict[Node, int] = {}
+        lines = self._operations(body.params, number)
+        lines += self._operations(body.nodes, number)
+        inside = "\n".join(lines)
+        return f"body of {len(body.params)} {{\n{inside}\n}} {[number[x] for x in body.results]} {body.graph.intern}"
+
+    def text(self, value: Any) -> str:
+        """Objects of this process are numbers in it."""
+        kind = value.__class__
+        if kind is Literal:
+            return self._array(value.array)
+        if kind is Cell:
+            return f"cell {self._cell(value)} {_type(value.type)} {value.stream is None}"
+        if kind is Source:
+            owner = self.owners.setdefault(id(value.owner), len(self.owners))
+            return f"source {self.sources.setdefault(value, len(self.sources))} of {owner} {value.key!r}"
+        if kind is Subgraph:
+            return self._body(value)
+        return super().text(value)
+
+    def _cell(self, cell: Cell) -> int:
+        return self.cells.setdefault(cell, len(self.cells))
+
+    def _array(self, array: np.ndarray) -> str:
+        if array.dtype.hasobject:
+            raise Unkept("an array of objects")
+        self.constants.setdefault((array.ctypes.data, array.nbytes), len(self.arrays))
+        self.arrays.append(array)
+        return f"array {array.dtype.str} {array.shape} {array.flags.c_contiguous} {hashlib.sha256(array.tobytes()).hexdigest()}"
+
+
+def _type(kind: Any) -> str:
+    if kind.__class__ is TupleType:
+        return f"({','.join(map(_type, kind.parts))})"
+    if kind.__class__ is StackType:
+        return f"stack of {_type(kind.item)}"
+    if kind.__class__ is not TensorType:
+        raise Unkept(f"a {kind.__class__.__name__}")
+    return f"{kind.dtype.str}{kind.shape}"
+
+
+def setting() -> str:
+    """What plans depend on besides the program."""
+    return f"{_code()} {object_code.tools(object_code.compiler())} {abi.FASTCALL}"
+
+
+@cache
+def _code() -> str:
+    """The package's modules, as Python tells whether its bytecode of them is up to date; the tools, and the CPU."""
+    facts = [np.__version__]
+    folders = [PACKAGE]
+    for place in folders:
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    found = entry.stat()
+                    facts.append(f"{entry.path} {found.st_mtime_ns} {found.st_size}")
+                elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
+                    folders.append(entry.path)
+    facts.sort()
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+
 
 PLANS = "STATICGRAD_PLANS"
 """The environment variable by which plans are neither read nor written where it is 0."""

@@ -43,7 +43,7 @@ else:
 
 frontends.late("autodiff.reverse", "gradients")
 frontends.late("eager.out_arguments", "into")
-frontends.late("eager.replay", "replay")
+frontends.late("eager.tape_graph", "replay")
 frontends.late("eager.calls.routes", "route")
 
 __all__ = [

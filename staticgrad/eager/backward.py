@@ -12,11 +12,11 @@ from ..base.signals import module
 from ..errors import ArgumentError, GradientError
 from ..operators import F, Lifted, TensorLike, Tensors, frontends, listed, misuse, state
 from ..operators import Tensor as AnyTensor
-from .backward_engine import BackwardEngine
+from .backward_engine import BackwardEngine, edges_of
+from .backward_hooks import Held
 from .backward_plans import Found, planned
 from .grad_mode import modes
 from .gradient_sources import EAGER, ByPlan, Source, accumulate, seed_of_loss
-from .held import Held
 from .tape import (
     ALONE,
     AccumulateGrad,
@@ -24,7 +24,6 @@ from .tape import (
     GradientEdge,
     derivatives_at,
 )
-from .tape_paths import edges_of
 from .tensor import Tensor, wrap
 
 

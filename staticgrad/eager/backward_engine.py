@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextvars
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from heapq import heappop, heappush
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,27 +16,77 @@ from ..autodiff import messages
 from ..errors import AnomalyError, GradientError
 from ..operators import frontends, state
 from ..ops.sparse_rows import carry, noted, rows_of
-from .backward_hooks import Hooked
+from .backward_hooks import Held, Hooked
 from .calls.kernels import OFF
 from .calls.op_calls import cotangents as kernel_cotangents
 from .calls.op_calls import least_of
 from .function_nodes import DerivativeNodes
 from .grad_mode import Mode, modes
 from .gradient_sources import Found
-from .held import Held
 from .pending import Value, saved_result
 from .saved import Packed
-from .tape import (
-    AfterNode,
-    Overwritten,
-    Record,
-    changed,
-    edge,
-    overwritten_operand,
-    places_of_change,
-)
-from .tape_paths import Edge, edges_of, paths, reached_from
+from .tape import AfterNode, Overwritten, Record, changed, edge, overwritten_operand, places_of_change
 from .tensor import PublicTensor, Tensor, ndarray, wrap
+
+# the ways of gradients along a tape -----------------------------------------------------------------------------------
+
+# The ways of gradients along a tape: which operands of a record they flow to, and which records lie between roots and
+# targets.
+
+Edge = tuple[int, Record | None, Any]
+"""(position of the operand, the record that made it, or the leaf that it is)"""
+clock_of = attrgetter("clock")
+
+
+def edges_of(record: Record) -> list[Edge]:
+    """The operands through which gradients flow."""
+    found: list[Edge] = []
+    clock = record.clock
+    for position, tensor in enumerate(record.inputs):
+        if tensor._history:
+            maker, leaf = edge(tensor, clock)
+            if maker is not None or leaf is not None:
+                found.append((position, maker, leaf))
+        elif tensor._tracked:
+            if (maker := tensor._record) is not None:
+                found.append((position, maker, None))
+            elif tensor._since < clock:
+                found.append((position, None, tensor))
+    return found
+
+
+def reached_from(roots: Sequence[Tensor]) -> dict[Record, list[Edge]]:
+    """The records on which the roots depend, with their edges."""
+    found: dict[Record, list[Edge]] = {}
+    stack = [root._record for root in roots if root._record is not None]
+    while stack:
+        record = stack.pop()
+        if record not in found:
+            found[record] = edges = edges_of(record)
+            for _, maker, _ in edges:
+                if maker is not None and maker not in found:
+                    stack.append(maker)
+    return found
+
+
+def paths(roots: Sequence[Tensor], targets: Collection[Any]) -> dict[Record, list[Edge]]:
+    """The records between the roots and a target, with their edges towards one. targets: ids of leaves, and records."""
+    leading: set[Any] = {*targets}
+    """The targets, and the records on a path to one."""
+    needed: dict[Record, list[Edge]] = {}
+    reached = reached_from(roots)
+    for record in sorted(reached, key=clock_of):  # a record comes before those that read its result
+        edges, others = reached[record], False
+        for _, maker, leaf in edges:
+            if (id(leaf) if maker is None else maker) in leading:
+                needed[record] = edges
+            else:
+                others = True
+        if record in needed:
+            leading.add(record)
+            if others:
+                needed[record] = [e for e in edges if (id(e[2]) if e[1] is None else e[1]) in leading]
+    return needed
 
 
 class BackwardEngine(Hooked):

@@ -23,8 +23,7 @@ from .calls.kernels import LEAST, NONE, OFF, USES, Call, Computation, Maker, pro
 from .grad_mode import modes
 from .sparse_gradients import DeferredGradient, deferred
 from .tape import Record
-from .tape_form import Form, Kind, form_of
-from .tape_guards import Guards
+from .tape_form import Form, Guards, Kind, form_of
 from .tensor import Tensor, ndarray, wrap
 
 if TYPE_CHECKING:

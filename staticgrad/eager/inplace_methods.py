@@ -14,9 +14,9 @@ from ..errors import GraphError, ShapeError
 from ..operators import INPLACE, NOBODY, ORDINARY, F, Lifted, Operators, Symbol, TensorLike, as_array, taken
 from ..ops.operands import number_in
 from . import layout_changes, random_fills
+from .execution import NUMBERS
 from .grad_mode import modes
 from .inplace import check_change, in_place_of, replace, unrecorded
-from .operands import NUMBERS
 from .tape import touch
 from .tensor import PublicTensor, Tensor
 

@@ -114,8 +114,7 @@ from .mean_poolings import (
     lp_pool3d,
 )
 from .multihead import multi_head_attention_forward
-from .normalization import batch_norm, group_norm, rms_norm
-from .norms import instance_norm, layer_norm, local_response_norm
+from .normalization import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from .regression import (
     gaussian_nll_loss,
     hinge_embedding_loss,

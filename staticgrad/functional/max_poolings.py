@@ -19,7 +19,7 @@ from ..operators import F, Tensor, TensorLike, apply, spelled
 from ..ops.pointwise import saving_op
 from ..ops.pooling import check_extents, check_padding, most_op, most_take_op, pooled_extent, windows
 from ..ops.settings import operand, size_text, whole_numbers
-from .pooling_windows import Sizes, adaptive_extents, check_adaptive, columns_of, known_extents, planes_of, pooled, settings_of
+from .mean_poolings import Sizes, adaptive_extents, check_adaptive, columns_of, known_extents, planes_of, pooled, settings_of
 
 Pools = Tensor | tuple[Tensor, Tensor]
 EXACT = 2**24

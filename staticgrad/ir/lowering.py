@@ -26,7 +26,7 @@ class Pointwise:
 
     `scalar` names the scalar operation of one element; each printer of kernels knows how it is written, and a name that
     it does not know is a function of `compiler/backend/`. A callable `(op, *operands)` composes such operations, with
-    Python's operators and `op.minimum(x, y)`; see `compiler/codegen/compositions.py`. `cost` is in units of one addition: it
+    Python's operators and `op.minimum(x, y)`; see `compiler/codegen/operands.py`. `cost` is in units of one addition: it
     decides between computing a value twice and storing it.
     """
 

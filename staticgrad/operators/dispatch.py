@@ -155,7 +155,7 @@ class Frontends:
     defer_rule: Callable[..., Any]
     """defer_rule(g, node, position, operands): the cotangent of an operand, where the op's rule needs an unknown rank."""
     replay: Callable[..., Any]
-    """replay(nodes, leaves, results): the function of arrays that runs a program on a tape; see `eager/replay.py`."""
+    """replay(nodes, leaves, results): the function of arrays that runs a program on a tape; see `eager/tape_graph.py`."""
     kept: Callable[[Graph, Any], Any]
     """kept(graph, tensor): the variable of a static graph that stands for a tensor which is state, not trained."""
     recording: Callable[[], bool]

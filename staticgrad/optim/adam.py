@@ -8,8 +8,7 @@ import numpy as np
 
 from ..operators import F
 from ..operators import Tensor as AnyTensor
-from .checks import at_least_zero, flag, two_below_one
-from .groups import ParamGroup
+from .groups import ParamGroup, at_least_zero, flag, two_below_one
 from .optimizer import Hyper, Optimizer, hyperparameters, with_decay
 
 

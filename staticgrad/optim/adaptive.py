@@ -6,8 +6,7 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..operators import F
-from .checks import any_number, at_least_zero, flag, is_one_number
-from .groups import ParamGroup
+from .groups import ParamGroup, any_number, at_least_zero, flag, is_one_number
 from .optimizer import Hyper, Optimizer, hyperparameters, with_decay
 
 

@@ -13,8 +13,7 @@ from ..eager import Tensor, enable_grad, no_grad
 from ..eager.inplace import replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GraphError, TraceError
-from .checks import at_least_zero
-from .groups import ParamGroup
+from .groups import ParamGroup, at_least_zero
 from .optimizer import Optimizer
 from .state_io import check_saved, hyper_of
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..operators import F, Symbol
-from .checks import LEARNING_RATE, any_number, at_least_zero, flag, is_one_number, only_real
-from .groups import ParamGroup
+from .groups import LEARNING_RATE, ParamGroup, any_number, at_least_zero, flag, is_one_number, only_real
 from .optimizer import Hyper, Optimizer, hyperparameters
 
 

@@ -65,8 +65,7 @@ class NativeStep:
             if isinstance(plan, ArrayPlan):
                 self.run = plan.call
                 return True
-            from ..compiler.execute.fast_path import fast_path
-            from ..compiler.execute.fastcall import Spec
+            from ..compiler.execute.fastcall import Spec, fast_path
 
             specs = [Spec(f.dtype, f.shape, bare=True) for f in plan.feed_types]
             self.run = fast_path(plan, specs, apart=_ranges(arrays))

@@ -28,13 +28,14 @@ from ..nn.parameter import clear_gradients
 from ..operators import F, Output, Symbol, check_change, frontends, state
 from ..operators import Tensor as AnyTensor
 from ..tracing.after_run import guard_read
-from .checks import as_tuple, check_switches
 from .groups import (
     CountedList,
     Member,
     ParamGroup,
     ParamGroups,
     as_groups,
+    as_tuple,
+    check_switches,
     checked_params,
     named_apart,
     narrowed,

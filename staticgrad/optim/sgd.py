@@ -9,8 +9,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..operators import F
 from ..operators import Tensor as AnyTensor
-from .checks import any_number, at_least_zero, flag
-from .groups import ParamGroup
+from .groups import ParamGroup, any_number, at_least_zero, flag
 from .optimizer import Hyper, Optimizer, hyperparameters, with_decay
 
 

@@ -14,8 +14,7 @@ from ..operators import F, Symbol, apply
 from ..operators import Tensor as AnyTensor
 from ..ops.gathering import gather_op, index_add_op, scatter_op
 from ..ops.sparse_rows import first_of_op, rows_of
-from .checks import above_zero, at_least_zero, flag, only_real, two_below_one
-from .groups import ParamGroup
+from .groups import ParamGroup, above_zero, at_least_zero, flag, only_real, two_below_one
 from .optimizer import Hyper, Optimizer, hyperparameters
 
 

@@ -20,10 +20,8 @@ from ..eager import PublicTensor, Tensor
 from ..errors import ArgumentError
 from ..safetensors import from_bytes, to_bytes
 from . import torch_archive
-from .errors import SerializationError, UnsafeObjectError
-from .locations import MapLocation, check_location
 from .nesting import Table, restored
-from .storages import share
+from .storages import MapLocation, SerializationError, UnsafeObjectError, check_location, share
 
 FileLike = str | os.PathLike[str] | IO[bytes]
 Loaded: TypeAlias = Any

@@ -18,8 +18,7 @@ from ..base.types import SUPPORTED, as_dtype
 from ..eager import Tensor
 from ..operators import Symbol, frontends, state
 from ..operators.sizes import Size
-from .errors import SerializationError, UnsafeObjectError
-from .storages import Place, Storages, part
+from .storages import Place, SerializationError, Storages, UnsafeObjectError, part
 
 PLAIN = (type(None), bool, int, float, str)
 SEQUENCES: dict[type, str] = {list: "list", tuple: "tuple", Size: "Size", set: "set", frozenset: "frozenset"}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+import pickle
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..base.devices import check_device, device
 from ..eager import Tensor
 from ..eager.tape import memory_of
+from ..errors import ArgumentError, DeviceError, StaticgradError
 
 
 class Place(NamedTuple):
@@ -107,3 +110,52 @@ def part(storage: np.ndarray, place: Place) -> np.ndarray:
         raise ValueError("a negative offset")
     flat = storage.reshape(-1)
     return np.ndarray(place.shape, flat.dtype, flat.data, place.offset * size, [step * size for step in place.strides])
+
+
+# the error of files that can't be written or read ---------------------------------------------------------------------
+
+
+class SerializationError(StaticgradError, pickle.UnpicklingError, RuntimeError, ValueError):
+    """A value can't be saved, or a file holds something that can't be loaded.
+
+    broken:  sg.save(model, "model.pt", weights_only=True)
+    fixed:   sg.save(model.state_dict(), "model.pt", weights_only=True)
+    """
+
+
+class UnsafeObjectError(SerializationError):
+    """A value that only a pickle can hold."""
+
+
+# where a file's tensors were, and where they are to be ----------------------------------------------------------------
+
+# Where a file's tensors were, and where they are to be: on the CPU, the only device.
+
+MapLocation: TypeAlias = "str | device | Mapping[str, str] | Callable[[Any, str], Any] | None"
+
+
+def check_location(map_location: MapLocation) -> None:
+    """Raises DeviceError for a device other than the CPU, and ArgumentError for anything that is no device."""
+    if map_location is None or callable(map_location):
+        return
+    if isinstance(map_location, Mapping):
+        for found in map_location.values():
+            check_device(found)
+    elif isinstance(map_location, (str, device)):
+        check_device(map_location)
+    else:
+        raise ArgumentError(f"load: map_location is a device, a dict or a function, got {type(map_location).__name__}")
+
+
+def check_saved_on(location: str, map_location: MapLocation) -> None:
+    """Raises DeviceError for a tensor of another device, unless map_location says that it goes to the CPU."""
+    if isinstance(map_location, Mapping):
+        location = str(map_location.get(location, location))
+    elif map_location is not None:
+        return
+    if location != "cpu":
+        raise DeviceError(
+            f"Attempting to deserialize object on a {location.partition(':')[0].upper()} device but tensors here are in the "
+            "CPU's memory",
+            'load(..., map_location="cpu")',
+        )

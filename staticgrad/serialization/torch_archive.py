@@ -24,9 +24,7 @@ from ..eager import Tensor
 from ..errors import DeviceError
 from ..operators.sizes import Size
 from ..safetensors import DTYPES, decoded
-from .errors import SerializationError
-from .locations import MapLocation, check_saved_on
-from .storages import Place, Storages
+from .storages import MapLocation, Place, SerializationError, Storages, check_saved_on
 
 STORAGES = {
     "DoubleStorage": "F64", "FloatStorage": "F32", "HalfStorage": "F16", "BFloat16Storage": "BF16", "LongStorage": "I64",

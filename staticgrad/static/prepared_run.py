@@ -15,8 +15,7 @@ import numpy as np
 from ..base.bounded import Bounded
 from ..base.locks import rlock
 from ..base.types import UnrankedType, shape_text
-from ..compiler.execute.fast_path import declined, fast_path
-from ..compiler.execute.fastcall import Spec, address
+from ..compiler.execute.fastcall import Spec, address, declined, fast_path
 from ..compiler.execute.many_runs import Steps, listed, numbered, places, stacked
 from ..compiler.program import PLANS, Program, begin
 from ..compiler.runtime.allocation import room

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..compiler.backend.abi import FASTCALL, HEADER
-from ..compiler.execute.fast_path import fast_path
-from ..compiler.execute.fastcall import Box
+from ..compiler.execute.fastcall import Box, fast_path
 from ..eager.tensor import PublicTensor, Structure, Tensor, wrap
 from .state_inputs import Structure as State
 

@@ -20,8 +20,7 @@ from .containers import native_class
 from .guards import MISSING, Read, namespace, static
 from .number_arguments import VALUES
 from .observer.access_log import AccessLog
-from .observer.code_origin import IGNORED, origin_of_class
-from .observer.python_types import is_heap_type
+from .observer.python_types import IGNORED, is_heap_type, origin_of_class
 from .outputs import container, is_record
 from .plain import ATOMS, ByIdentity
 from .plain import key as plain_key

@@ -36,9 +36,18 @@ from .observer.access_log import AccessLog
 from .observer.arrays import read_array
 from .observer.attribute_reads import GETTERS
 from .observer.class_reads import read_class_attribute
-from .observer.code_origin import IGNORED, IGNORED_STDLIB, LIBRARY, USER, origin_of, origin_of_class
 from .observer.container_reads import read_contents
-from .observer.python_types import CONTAINERS, is_heap_type, is_native_function
+from .observer.python_types import (
+    CONTAINERS,
+    IGNORED,
+    IGNORED_STDLIB,
+    LIBRARY,
+    USER,
+    is_heap_type,
+    is_native_function,
+    origin_of,
+    origin_of_class,
+)
 from .observer.refused_calls import NUMPY_FILES, package_setting
 from .state_inputs import Structure
 

@@ -28,14 +28,13 @@ from ..ops.decisions import decision_op
 from .arguments import ArrayKey, Call
 from .effects import Former
 from .fast_call import fallback, make_fast_call
-from .gradient_binding import GradientBinding, fits
+from .gradient_binding import DeferredGradientBinding, GradientBinding, fits
 from .number_arguments import NumberFeeds, NumberKey
 from .numbers import Condition
 from .observer.state_watcher import StateWatcher
 from .outputs import Build, Move, Results, fetched
 from .result_tape import result_tape
 from .sharing import apart, bounds, check, pattern
-from .sparse_gradients import DeferredGradientBinding
 from .traced import Traced
 from .tracer import Tracer
 from .views import memory_of

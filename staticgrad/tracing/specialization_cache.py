@@ -24,8 +24,8 @@ from .fast_call import FALLBACK
 from .given_objects import GivenObjects, ObjectsRead, ObjectsRefused, StandIns
 from .guards import Read
 from .number_arguments import NumbersRefused, VaryingArguments, needed
-from .observer.choice import watcher
 from .observer.state_watcher import StateWatcher
+from .observer.trace_observer import watcher
 from .segments.runs import HeldOutput, drop_held, printed_once
 from .settings import default_break
 from .sharing import Place, SharedMemory

@@ -19,7 +19,7 @@ from ..operators import F, GradFn, Index, Symbol, TensorLike, misuse, retained, 
 from ..operators import Tensor as AnyTensor
 from ..ops.indexing import as_read
 from ..ops.pointwise import stop_gradient_op
-from .observer.code_origin import IGNORED, origin_of
+from .observer.python_types import IGNORED, origin_of
 from .selection import is_unknown_mask, select
 
 

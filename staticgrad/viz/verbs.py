@@ -17,8 +17,7 @@ from .subjects import called, compiled_of, graph_meant, kernels_of, plan_meant
 if TYPE_CHECKING:
     import networkx as nx
 
-    from ..compiler.execute.explanation import Explanation
-    from ..compiler.execute.plan_difference import PlanDifference
+    from ..compiler.execute.explanation import Explanation, PlanDifference
     from ..compiler.execute.profile import Profile
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from staticgrad.base.types import TensorType
 from staticgrad.compiler.backend import kernel_cache
-from staticgrad.compiler.execute.edges import instructions_of
+from staticgrad.compiler.execute.explain import instructions_of
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.pipeline import compile_plan

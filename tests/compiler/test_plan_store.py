@@ -10,7 +10,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn, optim
-from staticgrad.compiler import pipeline, program_key
+from staticgrad.compiler import pipeline, plan_store
 from staticgrad.compiler.backend import disk_cache, kernel_cache
 from staticgrad.compiler.execute.stored_plan import StoredPlan
 from staticgrad.compiler.runtime import threads
@@ -26,7 +26,7 @@ from tests.helpers import taken
 def cache(monkeypatch, tmp_path):
     """The kernel cache, in which plans of this test alone are kept; those of eager operations are not."""
     monkeypatch.setenv("STATICGRAD_PLANS", "1")
-    monkeypatch.setattr(program_key, "_code", lambda: str(tmp_path))
+    monkeypatch.setattr(plan_store, "_code", lambda: str(tmp_path))
     written, keep = [], disk_cache.keep
     monkeypatch.setattr(disk_cache, "keep", lambda name, *rest: written.append(name) or keep(name, *rest))
     with sg.eager_kernels(False):
@@ -416,8 +416,8 @@ def test_eager_operations_backward_passes_and_steps_of_optimizers_read_their_pla
 
 PROGRAM = """
 import sys, numpy as np, staticgrad as sg
-from staticgrad.compiler import program_key
-program_key._code = lambda: sys.argv[1]
+from staticgrad.compiler import plan_store
+plan_store._code = lambda: sys.argv[1]
 from tests.compiler.test_plan_store import training, losses
 step, model, opt = training()
 found = losses(step, 3)

@@ -13,7 +13,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager import Tensor
-from staticgrad.eager.held import Held
+from staticgrad.eager.backward_hooks import Held
 from staticgrad.eager.tape import Record
 from tests.helpers import assert_close
 

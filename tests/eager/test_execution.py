@@ -13,7 +13,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.eager import Tensor
 from staticgrad.eager.calls.fast_ops import BINARY, REFLECTED, UNARY, UNARY_OPERATORS
-from staticgrad.eager.operands import number
+from staticgrad.eager.execution import number
 from staticgrad.errors import StaticgradError
 from staticgrad.ir import OpDef
 from staticgrad.operators import F, apply

@@ -17,7 +17,7 @@ from staticgrad import nn, optim, safetensors
 from staticgrad.base.types import DTYPES
 from staticgrad.errors import ArgumentError, DeviceError, StaticgradError
 from staticgrad.safetensors import SafetensorsError
-from staticgrad.serialization.errors import SerializationError
+from staticgrad.serialization.storages import SerializationError
 
 pytestmark = pytest.mark.usefixtures("refusing")
 

@@ -17,7 +17,7 @@ import pytest
 import staticgrad as sg
 from staticgrad import nn, optim
 from staticgrad.errors import DeviceError
-from staticgrad.serialization.errors import SerializationError
+from staticgrad.serialization.storages import SerializationError
 
 CHECKPOINT = Path(__file__).parent / "checkpoint.pt"
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import names, paths, refused, summary
+from . import names, paths, summary
 
 __all__ = names.enter(sys.modules[__name__])
 paths.enter(sys.modules[__name__])
 for _path in (*names.NAMES, *names.SPACES):
     if _path:
-        refused.refuse_in(f"tf.{_path}", sys.modules[f"{__name__}.{_path}"])
+        names.refuse_in(f"tf.{_path}", sys.modules[f"{__name__}.{_path}"])
 
 
 def __getattr__(name: str) -> Any:
     if name in summary.RECORDS:
         return getattr(summary, name)
-    raise refused.missing("tf", globals(), name)
+    raise names.missing("tf", globals(), name)

@@ -64,26 +64,26 @@ from .arrays import unstack as unstack
 from .arrays import where as where
 from .arrays import zeros as zeros
 from .arrays import zeros_like as zeros_like
-from .behavior import colocate_with as colocate_with
-from .behavior import container as container
-from .behavior import dimension_at_index as dimension_at_index
-from .behavior import dimension_value as dimension_value
-from .behavior import disable_control_flow_v2 as disable_control_flow_v2
-from .behavior import disable_eager_execution as disable_eager_execution
-from .behavior import disable_resource_variables as disable_resource_variables
-from .behavior import disable_tensor_equality as disable_tensor_equality
-from .behavior import disable_v2_behavior as disable_v2_behavior
-from .behavior import disable_v2_tensorshape as disable_v2_tensorshape
-from .behavior import enable_control_flow_v2 as enable_control_flow_v2
-from .behavior import enable_eager_execution as enable_eager_execution
-from .behavior import enable_resource_variables as enable_resource_variables
-from .behavior import enable_v2_behavior as enable_v2_behavior
-from .behavior import executing_eagerly as executing_eagerly
-from .behavior import executing_eagerly_outside_functions as executing_eagerly_outside_functions
-from .behavior import init_scope as init_scope
-from .behavior import is_tensor as is_tensor
-from .behavior import no_regularizer as no_regularizer
-from .behavior import resource_variables_enabled as resource_variables_enabled
+from .state import colocate_with
+from .state import container
+from .state import dimension_at_index
+from .state import dimension_value
+from .state import disable_control_flow_v2
+from .state import disable_eager_execution
+from .state import disable_resource_variables
+from .state import disable_tensor_equality
+from .state import disable_v2_behavior
+from .state import disable_v2_tensorshape
+from .state import enable_control_flow_v2
+from .state import enable_eager_execution
+from .state import enable_resource_variables
+from .state import enable_v2_behavior
+from .state import executing_eagerly
+from .state import executing_eagerly_outside_functions
+from .state import init_scope
+from .state import is_tensor
+from .state import no_regularizer
+from .state import resource_variables_enabled
 from .control import case as case
 from .control import cond as cond
 from .control import foldl as foldl
@@ -206,8 +206,8 @@ from .graph import set_random_seed as set_random_seed
 from .handles import Operation as Operation
 from .handles import Tensor as Tensor
 from .image import random_crop as random_crop
-from .indexed_slices import IndexedSlices as IndexedSlices
-from .indexed_slices import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
+from .gradients import IndexedSlices
+from .gradients import convert_to_tensor_or_indexed_slices
 from .initializers import constant_initializer as constant_initializer
 from .initializers import glorot_normal_initializer as glorot_normal_initializer
 from .initializers import glorot_uniform_initializer as glorot_uniform_initializer

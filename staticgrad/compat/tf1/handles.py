@@ -137,7 +137,7 @@ class Operation:
 
 
 class Handle:
-    """Common to tensors and variables. `operators.py` adds the arithmetic operators, which append operations.
+    """Common to tensors and variables. `names.py` adds the arithmetic operators, which append operations.
 
     Compared by identity, as in TensorFlow 1.
     """

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
-from . import python_operators  # noqa: F401  (gives tensors their operators)
+from . import math
+from .handles import Handle
+
+# python's operators on tensors and variables --------------------------------------------------------------------------
+
+MADE: dict[str, Callable[..., Any]] = vars(math)
+OPERATORS: dict[str, tuple[Callable[..., Any], str]] = {
+    "add": (MADE["add"], "add"),
+    "sub": (MADE["subtract"], "sub"),
+    "mul": (MADE["multiply"], "mul"),
+    "truediv": (math.truediv, "truediv"),
+    "floordiv": (MADE["floordiv"], "floordiv"),
+    "mod": (MADE["floormod"], "mod"),
+    "pow": (MADE["pow"], "pow"),
+    "matmul": (math.matmul, "matmul"),
+    "and": (MADE["logical_and"], "and"),
+    "or": (MADE["logical_or"], "or"),
+    "xor": (MADE["logical_xor"], "xor"),
+}
+for _name, (_call, _label) in OPERATORS.items():
+    setattr(Handle, f"__{_name}__", lambda x, y, f=_call, n=_label: f(x, y, name=n))
+    setattr(Handle, f"__r{_name}__", lambda x, y, f=_call, n=_label: f(y, x, name=n))
+for _name, _key in (("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal")):
+    setattr(Handle, f"__{_name}__", lambda x, y, f=MADE[_key]: f(x, y))
+for _name, _key in (("neg", "negative"), ("abs", "abs"), ("invert", "logical_not")):
+    setattr(Handle, f"__{_name}__", lambda x, f=MADE[_key]: f(x))
 
 NAMES: dict[str, dict[str, str]] = {
     "": {
@@ -15,11 +43,6 @@ NAMES: dict[str, dict[str, str]] = {
             one_hot ones ones_like pad placeholder placeholder_with_default range=range_ rank reshape reverse
             reverse_v2=reverse sequence_mask shape size slice=slice_ split squeeze stack stop_gradient strided_slice tile
             transpose unstack where zeros zeros_like""",
-        "behavior": """
-            colocate_with container dimension_at_index dimension_value disable_control_flow_v2 disable_eager_execution
-            disable_resource_variables disable_tensor_equality disable_v2_behavior disable_v2_tensorshape
-            enable_control_flow_v2 enable_eager_execution enable_resource_variables enable_v2_behavior executing_eagerly
-            executing_eagerly_outside_functions init_scope is_tensor no_regularizer resource_variables_enabled""",
         "control": "case cond foldl foldr group map_fn no_op scan tuple=tuple_ vectorized_map while_loop",
         "custom_gradients": """
             custom_gradient grad_pass_through no_gradient NoGradient NotDifferentiable recompute_grad RegisterGradient""",
@@ -40,13 +63,14 @@ NAMES: dict[str, dict[str, str]] = {
             *SEGMENTS argsort boolean_mask broadcast_to confusion_matrix dynamic_partition dynamic_stitch gather_nd
             invert_permutation matrix_band_part meshgrid reverse_sequence roll scatter_nd searchsorted sort unique
             where_v2""",
-        "gradients": "AggregationMethod gradients hessians UnconnectedGradients",
+        "gradients": """
+            AggregationMethod convert_to_tensor_or_indexed_slices gradients hessians IndexedSlices
+            UnconnectedGradients""",
         "graph": """
             add_to_collection add_to_collections control_dependencies device get_collection get_collection_ref
             get_default_graph get_seed Graph GraphKeys name_scope reset_default_graph set_random_seed""",
         "handles": "Operation Tensor",
         "image": "random_crop",
-        "indexed_slices": "convert_to_tensor_or_indexed_slices IndexedSlices",
         "initializers": """
             constant_initializer glorot_normal_initializer glorot_uniform_initializer ones_initializer
             orthogonal_initializer random_normal_initializer random_uniform_initializer truncated_normal_initializer
@@ -87,13 +111,18 @@ NAMES: dict[str, dict[str, str]] = {
             sparse_to_indicator=to_indicator sparse_transpose=transpose SparseTensor SparseTensorValue""",
         "special": "approx_top_k betainc bincount histogram_fixed_width histogram_fixed_width_bins polygamma truncatediv zeta",
         "state": """
-            __version__=VERSION assert_variables_initialized COMPILER_VERSION control_flow_v2_enabled CriticalSection
-            CXX11_ABI_FLAG CXX_VERSION DeviceSpec enable_tensor_equality ensure_shape fixed_size_partitioner GIT_VERSION
-            GRAPH_DEF_VERSION GRAPH_DEF_VERSION_MIN_CONSUMER GRAPH_DEF_VERSION_MIN_PRODUCER guarantee_const identity_n
-            initialize_all_tables initialize_local_variables is_variable_initialized min_max_variable_partitioner
-            MONOLITHIC_BUILD moving_average_variables op_scope report_uninitialized_variables switch_case
-            tables_initializer timestamp variable_axis_size_partitioner variable_creator_scope VariableAggregation
-            VariableSynchronization VERSION""",
+            assert_variables_initialized colocate_with COMPILER_VERSION container control_flow_v2_enabled
+            CriticalSection CXX11_ABI_FLAG CXX_VERSION DeviceSpec dimension_at_index dimension_value
+            disable_control_flow_v2 disable_eager_execution disable_resource_variables disable_tensor_equality
+            disable_v2_behavior disable_v2_tensorshape enable_control_flow_v2 enable_eager_execution
+            enable_resource_variables enable_tensor_equality enable_v2_behavior ensure_shape executing_eagerly
+            executing_eagerly_outside_functions fixed_size_partitioner GIT_VERSION GRAPH_DEF_VERSION
+            GRAPH_DEF_VERSION_MIN_CONSUMER GRAPH_DEF_VERSION_MIN_PRODUCER guarantee_const identity_n
+            init_scope initialize_all_tables initialize_local_variables is_tensor is_variable_initialized
+            min_max_variable_partitioner MONOLITHIC_BUILD moving_average_variables no_regularizer op_scope
+            report_uninitialized_variables resource_variables_enabled switch_case tables_initializer timestamp
+            variable_axis_size_partitioner variable_creator_scope VariableAggregation VariableSynchronization
+            VERSION __version__=VERSION""",
         "tensor_array": "TensorArray",
         "variable_scopes": """
             AUTO_REUSE get_local_variable get_variable get_variable_scope make_template variable_op_scope variable_scope
@@ -117,8 +146,6 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "contrib.seq2seq": {
         "contrib.attention": "AttentionMechanism AttentionWrapper AttentionWrapperState BahdanauAttention LuongAttention",
-        "contrib.beam_search": """
-            BeamSearchDecoder BeamSearchDecoderOutput BeamSearchDecoderState FinalBeamSearchDecoderOutput gather_tree""",
     },
     "image": {
         "boxes": """
@@ -291,3 +318,110 @@ def _entered(space: ModuleType, dialect: ModuleType, source: str, entries: str) 
             setattr(space, each, module[own or each])
             names.append(each)
     return names
+
+
+# names of TensorFlow's that don't exist in this dialect, and what to write instead ------------------------------------
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "strings and files": (
+        "string decode_ encode_ parse_ read_file regex_ serialize_ deserialize_ as_string reduce_join match_filenames "
+        "matching_files TFRecord TextLine FixedLength WholeFile VarLen IdentityReader LMDBReader ReaderBase write_file substr "
+        "fingerprint to_number",
+        "tensors hold numbers: read files in Python and feed arrays, or use tf.data.Dataset.from_generator",
+    ),
+    "other number formats": (
+        "complex bfloat16 float16 half qint quint quantize dequantize fake_quant fft ifft irfft rfft imag real angle conj "
+        "uint16 uint32 uint64 to_bfloat16 to_complex logm do_quantize",
+        "float32, float64, booleans and integers of 8 to 64 bits (unsigned: 8)",
+    ),
+    "ragged tensors, and sparse gradients gathered over steps": (
+        "SparseConditional SparseFeature SparseTensorSpec Ragged ragged_ ConditionalAccumulator sparse_mask",
+        "write dense or sparse tensors, and tf.Variable with assign_add",
+    ),
+    "several machines": (
+        "ServerDef ClusterDef create_local_cluster JobDef WorkerSession ParameterServer",
+        "workers that `staticgrad launch` starts, tf.train.ClusterSpec, Server and SyncReplicasOptimizer",
+    ),
+    "eager mode and functions of TensorFlow 2": (
+        "GradientTape function enable_v2 enable_eager Module TypeSpec TensorSpec py_function",
+        "eager code is staticgrad's own dialect, which is PyTorch's",
+    ),
+    "linear operators as objects": (
+        "LinearOperator",
+        "write the matrix, or a function that applies it",
+    ),
+    "stochastic dual coordinate ascent": (
+        "sdca_",
+        "use tf.train.FtrlOptimizer",
+    ),
+    "crossed and hashed features": (
+        "cross merge_hashed",
+        "compute the numbers of the features in NumPy, and feed them",
+    ),
+    "images in files": (
+        "adjust_jpeg random_jpeg extract_jpeg is_jpeg",
+        "decode images in Python, and feed arrays",
+    ),
+}
+"""Kind -> (beginnings of names, what to write instead)."""
+
+REFUSED_NAMES: dict[str, tuple[str, str]] = {
+    "protocol buffers": (
+        "AttrValue Event FixedLenFeature FixedLenSequenceFeature GraphOptions HistogramProto LogMessage NameAttrList NodeDef "
+        "OptimizerOptions SessionLog SummaryMetadata TensorInfo make_ndarray make_tensor_proto BytesList Example Feature "
+        "FeatureList FeatureLists Features FloatList Int64List SequenceExample SaverDef VocabInfo get_summary_description",
+        "graphs are saved as JSON, values as safetensors, and arrays are NumPy's",
+    ),
+    "types of values that are no tensors": (
+        "IndexedSlicesSpec NoneTensorSpec OptionalSpec TensorArraySpec type_spec_from_value DatasetSpec resource variant "
+        "NumpyIterator",
+        "a data set tells output_types and output_shapes; tensors hold numbers",
+    ),
+    "TensorFlow's own runtime": (
+        "load_file_system_library load_library load_op_library wrap_function nondifferentiable_batch_function check_pinned "
+        "enable_tensor_equality variable_creator_scope register_tensor_conversion_function get_session_handle "
+        "get_session_tensor delete_session_tensor create_partitioned_variables Generator Algorithm create_rng_state "
+        "get_global_generator set_global_generator",
+        "ops are records of staticgrad, variables are whole arrays, values between runs are variables, and the stateless "
+        "draws of tf.random take seeds",
+    ),
+    "results whose number of steps or elements is known at their end": (
+        "static_state_saving_rnn ctc_beam_search_decoder ctc_beam_search_decoder_v2 ctc_greedy_decoder ctc_unique_labels "
+        "edit_distance combined_non_max_suppression generate_bounding_box_proposals",
+        "decode and choose in NumPy after the run, or call tf.image.non_max_suppression for each image",
+    ),
+    "other algorithms": (
+        "fractional_avg_pool fractional_max_pool sample_distorted_bounding_box random_index_shuffle bitcast "
+        "batch_scatter_update bincount mask",
+        "use tf.math.bincount, tf.gather, tf.nn.max_pool, tf.image.random_crop, tf.random.shuffle, tf.cast, "
+        "tf.scatter_nd_update",
+    ),
+}
+"""As `REFUSED`, with whole names."""
+
+
+def remedy(name: str) -> str:
+    """What to write instead of a name; "" where nothing is known."""
+    for beginnings, instead in REFUSED.values():
+        if name.startswith(tuple(beginnings.split())):
+            return instead
+    return next((instead for names, instead in REFUSED_NAMES.values() if name in names.split()), "")
+
+
+def missing(path: str, space: dict[str, Any], name: str) -> AttributeError:
+    """The error for a name that a namespace of the dialect lacks: it says what to write, or names the nearest."""
+    instead = remedy(name)
+    if instead:
+        return AttributeError(f"staticgrad's dialect of TensorFlow 1 refuses {path}.{name}: {instead}")
+    close = difflib.get_close_matches(name, [n for n in space if not n.startswith("_")], n=3)
+    advice = f"; there is {' or '.join(close)}" if close else ""
+    return AttributeError(f"staticgrad's dialect of TensorFlow 1 has no {path}.{name} yet{advice}")
+
+
+def refuse_in(path: str, module: ModuleType) -> None:
+    """Let a module raise this error."""
+
+    def find(name: str) -> Any:
+        raise missing(path, vars(module), name)
+
+    module.__dict__.setdefault("__getattr__", find)

@@ -10,12 +10,14 @@ import numpy as np
 
 from ... import static
 from ...base.types import TensorType, bool_, float64
+from ...errors import ArgumentError
 from ...operators import F
 from ...static.graphs import using
 from .arrays import identity
 from .control import cond, no_op
 from .errors import FailedPreconditionError
 from .graph import GraphKeys, get_default_graph, name_scope
+from .graph import get_seed as get_seed
 from .handles import Handle, Operation
 from .summary import Serialized
 from .tensor import operation, tensor
@@ -218,3 +220,86 @@ VERSION = __version__ = "1.15.0"
 GIT_VERSION = COMPILER_VERSION = CXX_VERSION = ""
 GRAPH_DEF_VERSION = GRAPH_DEF_VERSION_MIN_CONSUMER = GRAPH_DEF_VERSION_MIN_PRODUCER = 0
 CXX11_ABI_FLAG = MONOLITHIC_BUILD = 0
+
+# switches between TensorFlow's versions, and questions about the state of the library ---------------------------------
+
+# Switches between TensorFlow's versions, and questions about the state of the library: this dialect is TensorFlow 1.
+
+
+def _accepted() -> None:
+    """Accepted: it is so already."""
+
+
+disable_eager_execution = disable_v2_behavior = disable_v2_tensorshape = disable_resource_variables = _accepted
+disable_tensor_equality = disable_control_flow_v2 = _accepted
+
+
+def _refused(name: str) -> Any:
+    def call(*args: Any, **kwargs: Any) -> None:
+        raise ArgumentError(
+            f"{name}: this dialect is TensorFlow 1's graph mode",
+            "for eager code use staticgrad itself, which is PyTorch's dialect",
+        )
+
+    call.__name__, call.__doc__ = name, "Refused: eager code is staticgrad's own dialect."
+    return call
+
+
+enable_eager_execution, enable_v2_behavior = _refused("enable_eager_execution"), _refused("enable_v2_behavior")
+
+
+def enable_resource_variables() -> None:
+    """Accepted."""
+
+
+enable_control_flow_v2 = enable_resource_variables
+
+
+def executing_eagerly() -> bool:
+    return False
+
+
+executing_eagerly_outside_functions = executing_eagerly
+
+
+def resource_variables_enabled() -> bool:
+    return False
+
+
+def is_tensor(x: Any) -> bool:
+    return isinstance(x, Handle)
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Leave control dependencies."""
+    from ... import static
+
+    with static.control_dependencies(None):
+        yield
+
+
+@contextmanager
+def container(container_name: str) -> Iterator[None]:
+    """Accepted."""
+    yield
+
+
+@contextmanager
+def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
+    """Accepted: everything runs on the CPU."""
+    yield
+
+
+def dimension_value(dimension: Any) -> int | None:
+    """The integer of a dimension; None for an unknown one."""
+    found: int | None = getattr(dimension, "value", dimension)
+    return found
+
+
+def dimension_at_index(shape: Any, index: int) -> Any:
+    return shape[index]
+
+
+def no_regularizer(_: Any) -> None:
+    """No regularization, for a scope inside of one that has some."""

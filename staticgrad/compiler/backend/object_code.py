@@ -1,25 +1,171 @@
 """Machine code: compiled from LLVM code by Numba's JIT, loaded into this process.
 
-A process whose code is all in the cache imports neither Numba nor LLVM, where `linker.py` can link the code.
+A process whose code is all in the cache imports neither Numba nor LLVM, where the linker below can link the code.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib.util
+import mmap
 import os
+import struct
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import llvmlite
 
 from ...base.locks import unforked
 from ...base.signals import uninterrupted
 from ...errors import CompileError
-from . import blas_symbols, linker
+from . import blas_symbols
 from .cpu import L2, description
+
+# links object code into this process ----------------------------------------------------------------------------------
+
+# Links object code into this process: what LLVM's linker does too, without the time that llvmlite takes to be imported.
+#
+# It knows the code that LLVM makes for x86-64 and ELF, whose references are whole addresses (the large code model). Other code
+# is left to LLVM; see `object_code.py`. Format: System V Application Binary Interface, AMD64 supplement, and ELF-64.
+
+MAGIC = b"\x7fELF\x02\x01\x01"
+"""64 bits, little-endian."""
+HEADER = 64
+"""Bytes of a file's header."""
+RELOCATABLE, X86_64 = 1, 62
+SYMBOLS, RELOCATIONS, ZEROS = 2, 4, 8
+WRITABLE, LOADED = 1, 2
+LOCAL = 0
+ADDRESS, DISTANCE = 1, 24
+"""Relocations: the address of a symbol, and its distance from the place."""
+UNWINDING = 0x70000001
+"""Sections with tables for exceptions, which nothing throws."""
+WORD = struct.Struct("<Q")
+
+_mappings: list[mmap.mmap] = []
+"""The loaded code, which stays for the life of the process."""
+
+
+class Section(NamedTuple):
+    """A section's header."""
+
+    name: int
+    kind: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    align: int
+    entry: int
+
+
+class Symbol(NamedTuple):
+    """An entry of a table of symbols."""
+
+    name: str
+    binding: int
+    section: int
+    value: int
+
+
+class Unknown(Exception):
+    """Code that this linker leaves to LLVM."""
+
+
+class Part:
+    """One object file. Raises Unknown."""
+
+    def __init__(self, code: bytes):
+        if len(code) < HEADER or code[:7] != MAGIC or struct.unpack_from("<HH", code, 16) != (RELOCATABLE, X86_64):
+            raise Unknown
+        self.code = code
+        (table,), (count,) = struct.unpack_from("<Q", code, 40), struct.unpack_from("<H", code, 60)
+        self.sections = [Section._make(struct.unpack_from("<IIQQQQIIQQ", code, table + 64 * i)) for i in range(count)]
+        loaded = {
+            i: section for i, section in enumerate(self.sections)
+            if section.flags & LOADED and section.size and section.kind != UNWINDING
+        }  # fmt: skip
+        if any(section.flags & WRITABLE or section.kind == ZEROS for section in loaded.values()):
+            raise Unknown
+        self.places: dict[int, int] = {}
+        """Of sections, from the beginning of the mapping."""
+        self.size = 0
+        for i, section in loaded.items():
+            align = max(section.align, 1)
+            self.places[i] = -(-self.size // align) * align
+            self.size = self.places[i] + section.size
+        self.symbols = list(self._symbols())
+
+    def _symbols(self) -> Iterator[Symbol]:
+        for section in self.sections:
+            if section.kind == SYMBOLS:
+                names = self.sections[section.link].offset
+                for at in range(section.offset, section.offset + section.size, 24):
+                    name, info, _, where, value, _ = struct.unpack_from("<IBBHQQ", self.code, at)
+                    end = self.code.index(b"\0", names + name)
+                    yield Symbol(self.code[names + name : end].decode(), info >> 4, where, value)
+
+    def relocations(self) -> Iterator[tuple[int, int, Symbol, int]]:
+        """(place, kind, symbol, addend) of each reference."""
+        for section in self.sections:
+            if section.kind == RELOCATIONS and section.info in self.places:
+                for at in range(section.offset, section.offset + section.size, 24):
+                    offset, info, addend = struct.unpack_from("<QQq", self.code, at)
+                    yield self.places[section.info] + offset, info & 0xFFFFFFFF, self.symbols[info >> 32], addend
+
+
+def linked(code: bytes, outside: Callable[[str], int]) -> Mapping[str, int] | None:
+    """The addresses of the functions of an object file; None where it is code for LLVM's linker.
+
+    outside: the address of a function that the file does not have; 0 where there is none. Raises CompileError for such
+    functions, and where the system does not let memory be executed.
+    """
+    try:
+        part = Part(code)
+        memory = mmap.mmap(-1, max(part.size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        _write(part, memory, start, outside)
+    except Unknown:
+        return None
+    if _protect()(start, len(memory), mmap.PROT_READ | mmap.PROT_EXEC):
+        raise CompileError("the system does not let machine code be executed: mprotect failed")
+    _mappings.append(memory)
+    return {
+        symbol.name: start + part.places[symbol.section] + symbol.value
+        for symbol in part.symbols
+        if symbol.binding != LOCAL and symbol.section in part.places
+    }
+
+
+def _write(part: Part, memory: mmap.mmap, start: int, outside: Callable[[str], int]) -> None:
+    """Copy the sections of a file, and fill in the addresses that they refer to. Raises Unknown."""
+    for i, place in part.places.items():
+        section = part.sections[i]
+        memory[place : place + section.size] = part.code[section.offset : section.offset + section.size]
+    for place, kind, symbol, addend in part.relocations():
+        if symbol.section in part.places:
+            address = start + part.places[symbol.section] + symbol.value
+        elif symbol.binding == LOCAL:
+            raise Unknown
+        elif not (address := outside(symbol.name)):
+            raise CompileError(f"machine code calls {symbol.name}, which is not there")
+        if kind not in (ADDRESS, DISTANCE):
+            raise Unknown
+        value = address + addend - (start + place if kind == DISTANCE else 0)
+        WORD.pack_into(memory, place, value & 0xFFFFFFFFFFFFFFFF)
+
+
+@cache
+def _protect() -> Callable[[int, int, int], int]:
+    function = ctypes.CDLL(None, use_errno=True).mprotect
+    function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    found: Callable[[int, int, int], int] = function
+    return found
+
 
 Result = TypeVar("Result")
 
@@ -90,7 +236,7 @@ def loaded(content: bytes) -> dict[str, int]:
     C library. Each call has a namespace of its own."""
     line, _, code = content.partition(b"\n")
     names = line.decode().split()
-    addresses = linker.linked(code, _outside)
+    addresses = linked(code, _outside)
     if addresses is not None:
         return {name: addresses[name] for name in names}
 
@@ -105,7 +251,7 @@ def loaded(content: bytes) -> dict[str, int]:
 
 def undisturbed(work: Callable[[], Result]) -> Result:
     """The result of work of LLVM's, which survives neither an exception of a signal handler at an arbitrary place nor a fork.
-    Code that is in the cache and that `linker.py` links needs no such care, nor the thread that it takes."""
+    Code that is in the cache and that `py` links needs no such care, nor the thread that it takes."""
 
     def whole() -> Result:
         with unforked:

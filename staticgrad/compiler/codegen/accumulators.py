@@ -34,9 +34,9 @@ from .loop_ir import (
     assign,
     loop,
     store_to,
+    strip_mined,
 )
 from .parameters import BufferRef, Parameters, real_extent
-from .rewrites import strip_mined
 
 STRIP = 128
 """Rows of a strip: the number of successive additions to the sum of a column."""

@@ -22,13 +22,12 @@ from typing import Any
 
 from ...base.types import float64, int64
 from ...ir import Index, Node, Reduction
-from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, origin
+from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, origin, scan_of
 from ..fusion.fuse import Group
 from ..fusion.indexed_members import gather_of, padding_of, scatter_of
+from ..fusion.iteration_domain import split_strides
 from ..fusion.layout import Layouts
 from ..fusion.node_facts import inlined
-from ..fusion.rank_assignment import split_strides
-from ..fusion.scan_fusion import scan_of
 from .accumulators import CHUNK_COLUMN, CHUNKS, COLUMNS, Accumulators, combined
 from .loop_ir import (
     COLUMN_J,
@@ -56,13 +55,13 @@ from .loop_ir import (
     expressions,
     inside,
     loop,
+    segmented,
     total,
 )
 from .loop_nest import LoopNest, cost
 from .operands import Operands
 from .parameters import BufferRef, KernelSource, Parameters, real_extent
 from .printers import KERNEL
-from .rewrites import segmented
 from .row_tiling import AT, BLOCK, LEAST, tile_rows, tiling_for
 
 FIXED, FIXED_REDUCED, FIXED_SUMMED = 8, 16, 64

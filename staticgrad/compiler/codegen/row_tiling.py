@@ -27,10 +27,10 @@ from typing import NamedTuple
 from ...ir import Lookup, Node, Pointwise, Reduction
 from ..fusion.broadcast_rank import FULL, ROW, SCALAR, SPREAD, fused_as, origin
 from ..fusion.fuse import Group
+from ..fusion.iteration_domain import split_strides
 from ..fusion.layout import Layouts, count, row_run
 from ..fusion.matrix_vector_forms import Dot, find_matrix_vector_forms
 from ..fusion.node_facts import inlined
-from ..fusion.rank_assignment import split_strides
 from .accumulators import CHUNK_COLUMN, COLUMNS
 from .loop_ir import (
     COLUMN_J,
@@ -52,12 +52,14 @@ from .loop_ir import (
     assign,
     expressions,
     inside,
+    interchanged,
     loop,
     mapped,
+    over_tile,
     rewritten,
+    tiled,
 )
 from .loop_nest import cost
-from .rewrites import interchanged, over_tile, tiled
 
 BLOCK = 64
 """Rows of a tile, at the most."""

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..backend import abi as t
+from ..backend.abi import FASTCALL
+
+if TYPE_CHECKING:
+    from .plan import Plan
 
 METH_FASTCALL = 0x80
 NEW_FROM_DESCR, COPY_INTO = 94, 50  # positions in NumPy's table of functions, which are part of its ABI
@@ -183,3 +187,37 @@ def _disjoint(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             found.append((begin, end))
     return found
+
+
+# the fast path --------------------------------------------------------------------------------------------------------
+
+# The fast path: from arguments to results in one native call, where plan and arguments allow it.
+
+
+def declined(*args: Any) -> None:
+    """The fast path of plans that have none."""
+
+
+def fast_path(plan: Plan, specs: Sequence[Spec], **options: Any) -> Callable[..., Any]:
+    """A function of arguments that fit `specs`, which runs the plan on the state that it is bound to.
+
+    It returns None, and nothing has happened, for other arguments, when an instruction reports an error, and while the plan is
+    in use. options: those of `fast_call`.
+    """
+    if not FASTCALL or not plan.simple or plan.results.late:
+        return declined
+    call: Callable[..., Any] = fast_call(plan.control, specs, **options)
+    if not plan.reads_numbers:
+        return call
+    read_numbers, give_back, busy = plan.read_numbers, plan.give_back, plan.busy
+
+    def run(*args: Any) -> Any:
+        if busy[0]:  # the run in progress keeps its numbers
+            return None
+        read_numbers()
+        results = call(*args)
+        if results is None:
+            give_back()
+        return results
+
+    return run

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import time
+import weakref
 from collections import Counter
 from collections.abc import MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...ir import collapse
 from ..backend import abi as t
-from ..lower.instructions import Buffer
+from ..backend import kernel_cache
+from ..backend.machine_code import Code, Wanted, code, tiers
+from ..lower.instructions import STRIDED, WORD, Buffer
+from ..runtime import loader, thread_pool
 from ..runtime.allocation import keepers
+from ..runtime.threads import get_num_threads
 from .fastcall import Block, address, block, numbers
+
+if TYPE_CHECKING:
+    from .plan import Plan
 
 LARGE = 1 << 16
 """Bytes from which new memory costs more than the search for an array that can be used again."""
@@ -96,3 +107,101 @@ class Results:
         """The results that instructions write."""
         found = (value for buffer, value in zip(self.fetches, values, strict=True) if buffer.root.kind == "output")
         return [value for value in found if value is not None]
+
+
+# copies of arrays that are not in row-major order, by the kernel that plans use (`kernels/strided_moves ---------------
+
+# Copies of arrays that are not in row-major order, by the kernel that plans use (`kernels/strided_moves.py`).
+
+SHARED = 1 << 16
+"""Elements from which threads share a copy."""
+
+_codes: dict[int, Code] = {}
+
+
+def copied(array: np.ndarray) -> np.ndarray:
+    """A row-major copy. Raises MemoryError."""
+    kernel = _kernel(array)
+    if not kernel:
+        return np.array(array, order="C")
+    out = np.empty(array.shape, array.dtype)
+    size, word = array.itemsize, min(array.itemsize, WORD)
+    places, to, source = array.shape, out.strides, array.strides
+    if size > WORD:
+        places, to, source = (*places, size // WORD), (*to, WORD), (*source, WORD)
+    shape, *steps = collapse(places, [s // word for s in to], [s // word for s in source])
+    sizes = np.array([len(shape), *shape, *steps[0], *steps[1]], np.int64)
+    buffers = np.array([array.ctypes.data, out.ctypes.data], np.int64)
+    threads = min(get_num_threads(), shape[0]) if array.size >= SHARED else 1
+    thread_pool.ensure(threads)
+    row = (kernel, buffers.ctypes.data, sizes.ctypes.data, 0, shape[0], threads, 0, thread_pool.address)
+    table, status = np.array(row, np.int64), np.zeros(t.STATUS_WORDS, np.int64)
+    loader.step(0, 0, 0, table.ctypes.data, 0, 1, status.ctypes.data, 0)
+    return out
+
+
+def _kernel(array: np.ndarray) -> int:
+    """The address of the kernel; 0 where NumPy copies the array: a small one, elements that are no numbers or lie at odd
+    places, a kernel that is still being compiled."""
+    word = min(array.itemsize, WORD)
+    if array.size < STRIDED or array.flags.c_contiguous or array.dtype.kind not in "biufc" or array.itemsize % word:
+        return 0
+    if not array.flags.aligned or any(s % word for s in array.strides):
+        return 0
+    found = _codes.get(word)
+    if found is None:
+        name = f"copy_i{8 * word}"
+        found = _codes[word] = code(Wanted(kernel_cache.library_source("strided_moves", name), name), tiers(time.monotonic()))
+    if not found.address and found.over:
+        found.arrive()
+    return found.address
+
+
+# the arrays of variables that plans are bound to, and how often plans refer to them -----------------------------------
+
+# The arrays of variables that plans are bound to, and how often plans refer to them.
+#
+# A plan uses such an array only when it is run, so `tracing/segments` does not count these references where it asks
+# who else sees an array.
+
+plans: weakref.WeakValueDictionary[int, Plan] = weakref.WeakValueDictionary()
+"""All plans, by id."""
+
+
+class _Counts:
+    """By id of the array, as long as no plan is made, bound or dropped."""
+
+    bindings = 0
+    """Counts changes of what plans are bound to."""
+    made = 0
+    known: tuple[int, int, int] = (-1, -1, -1)
+    of: dict[int, int] = {}
+
+
+def made(plan: Plan) -> None:
+    """A plan has been made."""
+    plans[id(plan)] = plan
+    _Counts.made += 1
+
+
+def changed() -> None:
+    """A plan has been bound to other arrays, or lets go of one."""
+    _Counts.bindings += 1
+
+
+def references(array: Any) -> int:
+    """How many references plans have to an array, or to one by its views."""
+    now = _Counts.bindings, _Counts.made, len(plans)
+    if now != _Counts.known:
+        found: dict[int, int] = {}
+        for alive in plans.valuerefs():  # one step of the interpreter: other threads make plans, of kernels that are ready
+            if (plan := alive()) is None:
+                continue
+            buffers = plan.builder.cell_buffers
+            held: list[Any] = [x for cell, bound in list(plan.bound.items()) for x in (bound, buffers[cell].memory)]
+            own = set(map(id, held))
+            held += [view if id(view) in own else view.base for _, view in plan.results.copies]
+            for x in held:
+                found[id(x)] = found.get(id(x), 0) + 1
+        _Counts.of, _Counts.known = found, now
+    return _Counts.of.get(id(array), 0)

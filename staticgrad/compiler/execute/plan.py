@@ -26,10 +26,9 @@ from ..lower.instructions import Buffer, Instruction, Memory
 from ..lower.placement import free_stacks, lacks
 from ..runtime import loader, thread_pool, threads
 from ..runtime.allocation import give_up_spare, room
-from . import bound_arrays
-from .array_copies import copied
+from . import outputs
 from .fastcall import Block, Spec, address, block, fast_call
-from .outputs import Results
+from .outputs import Results, copied
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
 
     from ..lower.instruction_builder import Builder
     from ..memory_budget import MemoryReport
-    from .explanation import Explanation
-    from .plan_difference import PlanDifference
+    from .explanation import Explanation, PlanDifference
     from .profile import Profile
 
 Result = TypeVar("Result")
@@ -55,7 +53,7 @@ ATOMIC_COPY = 256
 
 def _child() -> None:
     """After a fork: plans that other threads ran are no longer in use."""
-    for plan in list(bound_arrays.plans.values()):
+    for plan in list(outputs.plans.values()):
         if not plan.lock._is_owned():
             plan.busy[0] = 0
 
@@ -145,7 +143,7 @@ class Plan:
         self.results = Results(self.fetches)
         self.control = self._control()
         self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
-        bound_arrays.made(self)
+        outputs.made(self)
 
     def _employ(self) -> None:
         """Have threads that take chunks. They run code of the runtime, which may be compiled beside the kernels."""
@@ -221,7 +219,7 @@ class Plan:
                 bound[cell] = array
                 moved = True
         if moved:
-            bound_arrays.changed()
+            outputs.changed()
             if self.results.moving:
                 self.results.point()
 
@@ -620,7 +618,7 @@ class Plan:
 
     def diff(self, other: Plan) -> PlanDifference:
         """What differs from another plan: figures, instructions, fusion, rewrite rules."""
-        from .plan_difference import difference
+        from .explanation import difference
 
         return difference(self, other)
 

@@ -16,9 +16,8 @@ from ...ir import Copy, Graph, Layout, Native, Node, Region, View
 from .broadcast_rank import FULL, SPREAD, FusionFailure, IterationDomain
 from .epilogue import Sum
 from .fuse import Group, check_scalars
-from .iteration_domain import classify
+from .iteration_domain import classify, split_strides
 from .layout import Layouts, block_start, count
-from .rank_assignment import split_strides
 
 SHORT_RUN = 8
 """The least elements of a row that a kernel stores with a stride: shorter rows are faster to copy."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from ...ir import Node, Pointwise, Reduction
 from .broadcast_rank import COL, FULL, ROW, origin
 from .fuse import Group
+from .iteration_domain import split_strides
 from .layout import Layouts, row_terms
 from .node_facts import inlined
-from .rank_assignment import split_strides
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...ir import REGISTRY, Extent, Index, Layout, Node, Pointwise, Reduction
-from .broadcast_rank import fused_as, origin
+from .broadcast_rank import choose_scans, fused_as, origin, scan_of
 from .indexed_members import choose_gathers, choose_paddings, choose_scatters, gather_of, padding_of, scatter_of, spread_domain
 from .layout import Layouts, count
-from .scan_fusion import choose_scans, scan_of
 
 CHOICES = (choose_paddings, choose_gathers, choose_scatters, choose_scans)
 """Per kind of fusion, `(nodes, users, results, fusible) -> nodes`: the routines whose results kernels compute instead."""

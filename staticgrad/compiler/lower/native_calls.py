@@ -1,18 +1,234 @@
-"""Lowering of native calls, which op records hand over as data: routines, copies, clears. `matmul.py` lowers products."""
+"""Lowering of native calls, which op records hand over as data: routines, copies, clears; and of matrix products."""
 
 from __future__ import annotations
 
 import math
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...base.types import SHORT
 from ...ir import Call, Clear, Copy, Gemm, Layout, Native, Node, Routine, Scratch, collapse
-from . import matmul
+from ..backend.abi import MAX_BUFFERS
+from ..backend.gemm_form import AMPLE, DEPTH, FIRST, FORM, NEAR, NO_ADDEND, ROOMY, kernel, scratch_of
+from ..fusion.epilogue import begins
+from ..runtime import thread_pool
 from .instructions import WORD, Buffer, Instruction, Place
+from .stream import InstructionStream
 
 if TYPE_CHECKING:
     from .instruction_builder import GraphLowering
+
+# lowering of matrix products; `backend/gemm_products ------------------------------------------------------------------
+
+# Lowering of matrix products; `backend/gemm_products.py` has their kernel.
+
+LARGE = 60**3
+"""Multiplications below which OpenBLAS stays in one thread by itself."""
+CACHED, PAGE = 2 * NEAR, 4096
+"""Bytes up to which an operand stays in the L2 cache, so that tiles read it in place; bytes of a page of memory."""
+NARROW, DEEP, MANY = 16, 48, 1 << 22
+"""Rows and columns, steps, and multiplications, from which copies pay where tiles are small."""
+MANY_LINES, LONG = 192, 1024
+"""Rows and columns, and steps, from which a copy pays where the L2 cache holds a block of B."""
+FEW = 1 << 21
+"""Multiplications below which products take less than copies pay."""
+
+
+def gemm(b: GraphLowering, node: Node, call: Gemm) -> None:
+    """Append the product that computes `node`, or join it to the product before it."""
+    product = node if call.product is None else call.product
+    addend, factor = call.addend, call.factor
+    left, right = product.inputs
+    x, tx, ldx = _matrix(b, left)
+    y, ty, ldy = _matrix(b, right)
+    m, k, n = left.type.shape[-2], left.type.shape[-1], right.type.shape[-1]
+    batch: tuple[int, ...] = product.type.shape[:-2]
+    to, out = (b.buffer(node), 0), b.layouts.at[node]
+    if out.is_contiguous:
+        out = Layout.contiguous(product.type.shape)
+    ldc = max(n, 1) if out.is_contiguous else out.strides[-2]
+    begin, at, lde = _begin(b, node, product, addend) if addend is not None else (to, out, NO_ADDEND)
+    firsts = [_batch_offsets(layout, batch) for layout in (x[2], y[2], out, at)]
+    batches = math.prod(batch)
+    steps = (m * ldx, 0, m * ldc, m * (ldc if lde == NO_ADDEND else lde))
+    if batches > 1 and not tx and _rows_continue(firsts, steps):
+        m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
+    offsets = [place for places in zip(*firsts, strict=True) for place in places]
+    size, work = node.type.dtype.itemsize, batches * m * n * k
+    packing = _packing(m, n, k, (tx, ldx), (ty, ldy), size)
+    # Each thread reads and packs its own share of the larger operand, which its share of an update may have written. Shards
+    # have rows of the batch.
+    across = batches == 1 and (bool(packing) or bool(ty)) and n > m and not b.shards
+    span = n if across else m if batches == 1 else batches
+    chunks = b.chunks(work, span) if m else 1
+    over = chunks if packing else 0
+    sizes = [1, over, 0, tx, ty, m, n, k, ldx, ldy, ldc, batches, _bits(factor), lde, across, bool(packing), *offsets]
+    name = "" if factor == 1.0 else f"{factor:.3g} * "
+    name += f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else "")
+    name += "" if addend is None else f" + {addend.name if addend.name else addend.op.name}"
+    kind, stop = SHORT[node.type.dtype] + ("_packed" if packing else ""), (over or span) if m and n else 0
+    code = b.stream.code(*kernel(kind))
+    instruction = Instruction(
+        "gemm", name, node, [x[:2], y[:2], to, begin], sizes, code, 0, stop, chunks,
+        nodes=[node] if product is node else [product, node], work=work, large_gemm=m * n * k >= LARGE,
+    )  # fmt: skip
+    if packing:
+        b.stream.notes.append(f"{name} packs its operands, {packing}")
+    scratch = scratch_of(size, n) if packing else 0
+    if b.body or not _joined(b.stream, instruction, scratch):
+        if scratch:
+            room = b.stream.temporary((chunks * scratch,), np.dtype(np.int8)), 0
+            instruction = replace(instruction, buffers=[*instruction.buffers, room], sizes=[1, over, scratch, *sizes[FIRST:]])
+        b.stream.add(instruction)
+
+
+def _packing(m: int, n: int, k: int, x: tuple[int, int], y: tuple[int, int], size: int) -> str:
+    """Why the operands are copied in the order of tiles, see `gemm_blocks.py`; empty where they are read in place. x, y:
+    whether A and B are transposed, and the distance of their rows as they are stored.
+
+    Tiles that read operands in place do well until these outgrow the L2 cache, or lie in steps of more than a page, which
+    neither prefetching nor the cache of page addresses follows. A copy pays where many tiles read it: the fewer registers hold
+    the sums of a tile, the more tiles there are. It pays sooner where steps of A are rows apart, or a panel is one of several.
+    A large result is written row by row, which takes all panels of B for each panel of A.
+    """
+    (tx, ldx), (ty, ldy) = x, y
+    larger = max(m, n) * k * size
+    if ROOMY:
+        return _packing_by_columns(m, n, k, size)
+    if k > DEPTH and ((min(m, n) >= 128 and larger >= CACHED) or (min(m, n) >= 64 and larger >= 4 * CACHED)):
+        return "which outgrow the cache"
+    if min(m, n) >= 64 and m * n * size >= 4 * CACHED:
+        return "as the result outgrows the cache"
+    if tx and ldx * size >= PAGE and k >= 64 and n >= 16 and m * n * k >= FEW:
+        return "as columns of the left one are pages apart"
+    if not ty and ldy * size >= PAGE and k > DEPTH and n * k * size >= 4 * CACHED and m >= 8:
+        return "as rows of the right one are pages apart"
+    soon = k >= DEEP and (tx or k > DEPTH)
+    if not AMPLE and min(m, n) >= NARROW and (tx or k >= DEEP) and m * n * k >= (MANY // 4 if soon else MANY):
+        return "which many tiles read"
+    return ""
+
+
+def _packing_by_columns(m: int, n: int, k: int, size: int) -> str:
+    """The same where a block of B stays in the L2 cache: only B is copied, and A where it is transposed. Whole tiles of such a
+    product cost less than calls of tiles in place, so that many rows and columns suffice; in place, fewer lanes are wasted."""
+    few, larger, all_bytes = min(m, n), max(m, n) * k * size, (m * k + k * n + m * n) * size
+    if few >= MANY_LINES and all_bytes >= 3 * NEAR:
+        return "which many tiles read"
+    if k > DEPTH and ((few >= 128 and larger >= 2 * CACHED) or (few >= 64 and larger >= 4 * CACHED)):
+        return "which outgrow the cache"
+    if few >= 64 and m * n * size >= CACHED:
+        return "as the result outgrows the cache"
+    if k >= LONG and few >= 24 and larger >= 3 * NEAR:
+        return "as their rows are long"
+    return ""
+
+
+def _joined(stream: InstructionStream, new: Instruction, scratch: int) -> bool:
+    """Run a product with the one before it, where threads share them: they synchronize once for both."""
+    instructions = stream.instructions
+    if not instructions or stream.landing == len(instructions):
+        return False
+    last, at = instructions[-1], len(instructions) - 1
+    if last.kind != "gemm" or not new.stop or not last.stop:
+        return False
+    chunks = max(last.chunks, new.chunks)  # 1: they would synchronize only because they are joined
+    assert last.node is not None
+    assert new.node is not None
+    if (
+        chunks == 1
+        or last.node.type.dtype != new.node.type.dtype
+        or len(last.buffers) + 5 > MAX_BUFFERS
+        or not _apart(last, new)
+    ):
+        return False
+    for buffer, _ in new.buffers:
+        buffer.root.first, buffer.root.last = min(buffer.root.first, at), at
+    count, _, before = last.sizes[:FIRST]
+    most, buffers = max(before, scratch), [*last.buffers[: 4 * count], *new.buffers]
+    if most:
+        room = last.buffers[-1][0] if before else stream.temporary((), np.dtype(np.int8))
+        room.first, room.last, room.shape = at, at, (chunks * most,)
+        buffers.append((room, 0))
+    code = new.code if scratch else last.code
+    instructions[-1] = Instruction(
+        "gemm", f"{last.name}, {new.name}", last.node, buffers,
+        [count + 1, chunks, most, *last.sizes[FIRST:], *new.sizes[FIRST:]], code, 0, chunks, chunks,
+        thread_pool.address, nodes=[*last.nodes, *new.nodes], work=last.work + new.work,
+        large_gemm=last.large_gemm or new.large_gemm,
+    )  # fmt: skip
+    return True
+
+
+def _apart(last: Instruction, new: Instruction) -> bool:
+    """Whether each thread can compute its rows of these products independently of the other threads."""
+    a, b, c, e = new.buffers
+    form = new.sizes[FIRST:]
+    at = FIRST
+    for i in range(last.sizes[0]):
+        before = last.buffers[4 * i : 4 * i + 4]
+        reads, writes = [buffer.root for buffer, _ in (*before[:2], before[3])], before[2][0].root
+        if writes in (a[0].root, b[0].root):
+            return False
+        same = before[2] == c and form[8] == last.sizes[at + 8] == 1
+        same = same and all(form[i] == last.sizes[at + i] for i in (2, 3, 11, 12))
+        if not same and (c[0].root in (writes, *reads) or e[0].root is writes):
+            return False
+        if same and c[0].root in reads[:2]:
+            return False
+        at += FORM + 4 * last.sizes[at + 8]
+    return True
+
+
+def _begin(b: GraphLowering, node: Node, product: Node, addend: Node) -> tuple[Place, Layout, int]:
+    """(place, layout, distance of rows) of the addend."""
+    at = begins(b.layouts.at[addend], node.type.shape, product.type.shape)
+    assert at is not None
+    return b.view(addend), at, at.strides[-2]
+
+
+def _bits(number: float) -> int:
+    """A real number as one of the integer sizes."""
+    return int.from_bytes(struct.pack("<d", number), "little", signed=True)
+
+
+def _matrix(b: GraphLowering, node: Node) -> tuple[tuple[Buffer, int, Layout], int, int]:
+    """((buffer, bytes to add, layout), transposed, leading dimension) of an operand. It is copied where its layout is neither
+    row-major nor column-major."""
+    at = b.layouts.at[node]
+    (rows, columns), (down, right) = at.shape[-2:], at.strides[-2:]
+    buffer, add = b.view(node)
+    if (right == 1 or columns == 1) and (down >= max(columns, 1) or rows == 1):
+        return (buffer, add, at), 0, max(down if rows != 1 else columns, columns, 1)
+    if (down == 1 or rows == 1) and (right >= max(rows, 1) or columns == 1):
+        return (buffer, add, at), 1, max(right if columns != 1 else rows, rows, 1)
+    buffer, add = b.contiguous(node)
+    return (buffer, add, Layout.contiguous(at.shape)), 0, max(columns, 1)
+
+
+def _rows_continue(firsts: Sequence[Sequence[int]], distances: Sequence[int]) -> bool:
+    """Whether a batch of products by one B is a single product, because each matrix follows the one before."""
+    return all(
+        place == first[0] + i * distance for first, distance in zip(firsts, distances, strict=True)
+        for i, place in enumerate(first)
+    )  # fmt: skip
+
+
+def _batch_offsets(layout: Layout, batch: tuple[int, ...]) -> list[int]:
+    """The offset of each matrix of a batch, in elements from the first one, with broadcasting."""
+    own, strides = layout.shape[:-2], layout.strides[:-2]
+    lead = len(batch) - len(own)
+    steps = [0] * lead + [0 if d == 1 else s for d, s in zip(own, strides, strict=True)]
+    grid = np.zeros(batch, np.int64)
+    for axis, (extent, step) in enumerate(zip(batch, steps, strict=True)):
+        shape = [1] * len(batch)
+        shape[axis] = extent
+        grid = grid + (np.arange(extent, dtype=np.int64) * step).reshape(shape)
+    return grid.reshape(-1).tolist()
 
 
 def lower_call(b: GraphLowering, node: Node, call: Call) -> None:
@@ -21,7 +237,7 @@ def lower_call(b: GraphLowering, node: Node, call: Call) -> None:
         case Routine():
             routine(b, node, call)
         case Gemm():
-            matmul.gemm(b, node, call)
+            gemm(b, node, call)
         case Copy(operand, layout):
             copy(b, node.inputs[operand], b.buffer(node), layout)
         case Clear():

@@ -6,7 +6,7 @@ mode is for comparisons, and for users who need equal bits more than speed.
 
 In a graph, the gradient of a loop or branch is a loop or branch, which accumulates cotangents per iteration and recomputes
 values; a tape adds them one by one in the order of the operations. So such a program is replayed on a tape
-(`eager/replay.py`): nodes of `ops/adjoint.py` record where gradients were taken, and of which values."""
+(`eager/tape_graph.py`): nodes of `ops/adjoint.py` record where gradients were taken, and of which values."""
 
 from __future__ import annotations
 

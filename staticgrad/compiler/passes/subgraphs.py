@@ -10,8 +10,7 @@ from ...ir import Deferred, Graph, Node, Region, Result, Subgraph
 from ...ir.walks import reached
 from ...ops.control.loop_operands import Loop, trip_count
 from ...ops.control.subgraph_tracing import copied, twin
-from .licm import hoist_invariants
-from .loop_builder import LoopBuilder, result_of, subgraph
+from .loop_builder import LoopBuilder, hoist_invariants, result_of, subgraph
 from .specialize import copy
 
 Reduce = Callable[[Graph, Sequence[Node], dict[Node, TensorType]], tuple[Graph, list[Node]]]

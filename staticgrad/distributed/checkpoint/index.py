@@ -17,8 +17,8 @@ from ...base.records import record
 from ...base.types import shape_text
 from ...eager import Tensor
 from ...errors import ArgumentError
-from ...serialization.errors import SerializationError
 from ...serialization.nesting import Table, restored
+from ...serialization.storages import SerializationError
 
 FILE = "model.safetensors.index.json"
 """The name under which other libraries look for the index of several safetensors files."""

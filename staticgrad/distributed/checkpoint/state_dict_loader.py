@@ -15,7 +15,7 @@ from ...eager.conversion import from_numpy
 from ...eager.grad_mode import no_grad
 from ...errors import ArgumentError, ShapeError
 from ...safetensors import safe_open
-from ...serialization.errors import SerializationError
+from ...serialization.storages import SerializationError
 from ..collectives import cut
 from ..objects import broadcast_object_list
 from . import index

@@ -18,7 +18,7 @@ from ...base.types import shape_text
 from ...eager import Tensor
 from ...errors import ArgumentError, ShapeError
 from ...safetensors import to_bytes
-from ...serialization.errors import SerializationError
+from ...serialization.storages import SerializationError
 from ..collectives import cut
 from ..objects import all_gather_object
 from ..process_groups import is_initialized, member

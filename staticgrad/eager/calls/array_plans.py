@@ -1,9 +1,10 @@
 """Plans that NumPy runs: a graph as the text of a Python function of arrays.
 
-What eager mode makes a plan of - functions of several ops, backward passes, steps of optimizers - is a graph. Where kernels are
-off, its plan is such a text: the `eval` of each op, one after another, in the order and with the bits that single operations
-have. Only what a loop can compute once for all its iterations is moved out of it (`compiler/passes/licm.py`). There is no
-tensor, record or check of an operand in between, and a value that nobody reads any more gives its memory to the next one.
+What eager mode makes a plan of - functions of several ops, backward passes, steps of optimizers - is a graph. Where kernels
+are off, its plan is such a text: the `eval` of each op, one after another, in the order and with the bits that single
+operations have. Only what a loop can compute once for all its iterations is moved out of it
+(`compiler/passes/loop_builder.py`). There is no tensor, record or check of an operand in between, and a value that nobody
+reads any more gives its memory to the next one.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ from ...operators.node_names import node_of
 from ..backward import grad
 from ..backward_engine import recorded_rules
 from ..backward_hooks import Cotangents
+from ..execution import own
 from ..grad_mode import Mode, modes
-from ..operands import own
 from ..tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
 from ..tensor import PublicTensor, Tensor, record_of, wrap
 from .composite_records import OPEN, CompositeRecord, Form, PartRecord, RulesRecord, Saved, refused

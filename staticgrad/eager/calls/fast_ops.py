@@ -17,9 +17,8 @@ from ...operators import Tensor as AnyTensor
 from ...operators.node_names import NAMES
 from ...ops.indexing import PLAIN, bounds
 from ...ops.reductions import chosen, kept
-from ..execution import result
+from ..execution import FLOATS, number, result
 from ..grad_mode import INFERRING, mark_inference, modes
-from ..operands import FLOATS, number
 from ..tape import ALONE, Named
 from ..tensor import PublicTensor, Tensor, new
 from .kernels import MOVED, flat_for

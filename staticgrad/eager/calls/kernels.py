@@ -126,7 +126,7 @@ def copied(array: np.ndarray) -> np.ndarray:
     """A copy in row-major order: of a large array by a kernel."""
     if array.size < MOVED:
         return np.array(array, order="C")
-    found: np.ndarray = module("staticgrad.compiler.execute.array_copies").copied(array)
+    found: np.ndarray = module("staticgrad.compiler.execute.outputs").copied(array)
     return found
 
 
@@ -170,7 +170,7 @@ class Waiting(Call):
 
 def _fast(plan: Plan) -> Callable[..., Any]:
     specs = [module("staticgrad.compiler.execute.fastcall").Spec(f.dtype, f.shape, bare=True) for f in plan.feed_types]
-    found: Callable[..., Any] = module("staticgrad.compiler.execute.fast_path").fast_path(plan, specs)
+    found: Callable[..., Any] = module("staticgrad.compiler.execute.fastcall").fast_path(plan, specs)
     if plan.atomic:
         return found
     lock = plan.lock

@@ -185,13 +185,13 @@ def _place(key: Hashable, make: Any, args: tuple[Any, ...]) -> Place | None:
     """None for a call that other processes would not know again."""
     if make.__class__ is not Maker or not module("staticgrad.compiler.plan_store").kept():
         return None
-    program_key = module("staticgrad.compiler.program_key")
-    description = program_key.Description()
+    plan_store = module("staticgrad.compiler.plan_store")
+    description = plan_store.Description()
     try:
         family = make.family(key, *args)
         family = "" if family is None else description.text(family)
         return Place(family, description.text(make.whole(key, *args)), make, args)
-    except program_key.Unkept as why:
+    except plan_store.Unkept as why:
         logs.debug("the call is not kept: %s", why)
         return None
 
@@ -199,7 +199,7 @@ def _place(key: Hashable, make: Any, args: tuple[Any, ...]) -> Place | None:
 def setting() -> str:
     """What plans follow from besides the call."""
     threads = module("staticgrad.compiler.runtime.threads").get_num_threads()
-    return f"{module('staticgrad.compiler.program_key').setting()} {threads} {types.default_float}"
+    return f"{module('staticgrad.compiler.plan_store').setting()} {threads} {types.default_float}"
 
 
 def _calls_of(call: Call) -> list[Call]:

@@ -5,10 +5,18 @@ Formulas and names are PyTorch's (`torch.optim.lr_scheduler`). Those that scale 
 
 from ...namespaces.modules import refusing
 from .composed import ChainedScheduler, SequentialLR
-from .cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
-from .cycles import CyclicLR, OneCycleLR
-from .decay import ConstantLR, ExponentialLR, LambdaLR, LinearLR, MultiplicativeLR, MultiStepLR, PolynomialLR, StepLR
-from .plateau import ReduceLROnPlateau
+from .cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+from .decay import (
+    ConstantLR,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    MultiplicativeLR,
+    MultiStepLR,
+    PolynomialLR,
+    ReduceLROnPlateau,
+    StepLR,
+)
 from .scheduler import LRScheduler
 from .scheduler import _LRScheduler as _LRScheduler
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import ArgumentError
 from ...tracing.after_run import at_end_of_run
 from ..optimizer import Optimizer
-from .plateau import ReduceLROnPlateau
+from .decay import ReduceLROnPlateau
 from .scheduler import LRScheduler, checked
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ...errors import ArgumentError
 from ...operators import warn_former
 from ...tracing.after_run import at_end_of_run
-from ..checks import is_one_number
+from ..groups import is_one_number
 from ..optimizer import Optimizer
 
 

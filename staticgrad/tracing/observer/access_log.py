@@ -18,8 +18,8 @@ from ..guards import Read, has, is_a, module_of
 from ..plain import key as plain_key
 from ..plain import text_of
 from .arrays import ArrayMemory, owner_of
-from .code_origin import USER, origin_of
 from .object_ages import ObjectAges
+from .python_types import USER, origin_of
 
 
 class AccessLog:

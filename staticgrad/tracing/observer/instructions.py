@@ -26,16 +26,17 @@ from .arrays import array_of, observe_arrays, read_array
 from .attribute_reads import read_attribute
 from .calls import observe_call
 from .class_reads import read_special_methods, read_super
-from .code_origin import USER, origin_of
 from .container_reads import read_contents, read_length
-from .counter_updates import FrameScope, is_counter_update, is_plain_attribute
 from .protocol_reads import advance, both, iterate, read_subscript, result_of
-from .python_types import CHANGEABLE, CONTAINERS, VIEWS, has_plain_hash, is_iterator
+from .python_types import CHANGEABLE, CONTAINERS, USER, VIEWS, has_plain_hash, is_iterator, origin_of
 from .refused_calls import check_known
 from .state_writes import (
+    FrameScope,
     add_effect,
     call_mutator,
     delete_attribute,
+    is_counter_update,
+    is_plain_attribute,
     refuse_change,
     set_attribute,
     set_item,

@@ -16,16 +16,26 @@ from typing import Any, TypeVar
 from ...base import garbage
 from ...errors import PACKAGE_DIR, DataDependentError, TraceError
 from ..decisions import RoadRaises
-from ..frames import Operands, ask_for_instructions, code_of, function_of, leave_instructions, places, trace_instructions
+from ..frames import (
+    Operands,
+    ask_for_instructions,
+    code_of,
+    function_of,
+    leave_instructions,
+    places,
+    readable,
+    trace_instructions,
+)
 from ..guards import MISSING, body_of, has, is_a, order_of, static
+from ..settings import watcher_setting
 from .calls import observe_call
 from .class_reads import read_class_attribute
-from .code_origin import IGNORED, LIBRARY, USER, origin_of
-from .counter_updates import FrameScope
 from .instructions import HANDLERS, SEPARATE_PRECALL
 from .object_ages import ObjectAges
-from .python_types import defining_class, is_heap_type
+from .portable_watcher import PortableWatcher
+from .python_types import IGNORED, LIBRARY, USER, defining_class, is_heap_type, origin_of
 from .state_watcher import StateWatcher
+from .state_writes import FrameScope
 
 Result = TypeVar("Result")
 
@@ -197,3 +207,20 @@ def _is_ending(code: types.CodeType) -> bool:
     """Whether it is a function of a weak container that Python calls wherever an object ends, not where the code says so; the
     methods of that name have a `self`."""
     return code.co_name in ("_remove", "remove") and code.co_varnames[:1] != ("self",)
+
+
+# which watcher a trace gets -------------------------------------------------------------------------------------------
+
+
+def is_strict() -> bool:
+    """Whether the next trace sees Python's instructions. Raises ImportError where it has to, and can't."""
+    setting = watcher_setting()
+    if setting == "strict":
+        places()
+        return True
+    return setting == "auto" and sys.gettrace() is None and readable()
+
+
+def watcher(name: str, roots: Iterable[tuple[str, Any]]) -> StateWatcher:
+    """The watcher of one trace. roots: (label, object) that the function is given."""
+    return TraceObserver(name, roots) if is_strict() else PortableWatcher(name, roots)

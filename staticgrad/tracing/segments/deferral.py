@@ -18,18 +18,17 @@ import numpy as np
 
 from ...compiler.passes.index_ranges import range_of
 from ...eager.calls.kernels import row_major
-from ...eager.execution import flows, link
+from ...eager.execution import flows, link, number
 from ...eager.grad_mode import modes
-from ...eager.operands import number
 from ...eager.pending import Pending, Value, pending, settled
 from ...eager.tape import Record, touch
 from ...eager.tensor import PublicTensor, Structure, Tensor, record_of, wrap
 from ...errors import PACKAGE_DIR, StaticgradError, user_line
 from ...ir import REGISTRY, Native, Node, OpDef
 from ...operators import F, frontends, promotion, state
-from ..observer.code_origin import IGNORED, origin_of_class
+from ..observer.python_types import IGNORED, origin_of_class
 from . import calls
-from .ownership import COUNTED, PASSED, Detached, exclusive, only_copied, viewed
+from .calls import COUNTED, PASSED, Detached, exclusive, only_copied, viewed
 from .regions import (
     Region,
     SavedNumber,

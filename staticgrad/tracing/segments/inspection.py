@@ -36,7 +36,7 @@ class Place(NamedTuple):
 def joined(segments: Sequence[Segment]) -> tuple[Graph, dict[Node, Place]]:
     """One graph of all segments, and the place of each node. A `cut` reads the results of a segment, on the user's line, and
     the inputs of each segment that follows it come after it (a control edge)."""
-    from ...compiler.execute.edges import instructions_of
+    from ...compiler.execute.explain import instructions_of
 
     graph, cuts, places = Graph(), dict[Any, Node](), dict[Node, Place]()
     for number, segment in enumerate(segments):
@@ -113,7 +113,7 @@ def explained(
 
 
 def _answer(segments: Sequence[Segment], a: Any, b: Any) -> str:
-    from ...compiler.execute.edges import matching, op_names
+    from ...compiler.execute.explain import matching, op_names
 
     plans = {number: segment.plan for number, segment in enumerate(segments) if segment.plan is not None}
     homes = [[number for number, plan in plans.items() if matching(plan, what)] for what in (a, b)]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...eager.execution import fresh
 from ...eager.grad_mode import modes
-from ...eager.operands import fresh
 from ...eager.pending import Pending, Value, pending
 from ...eager.tape import Record, touch
 from ...eager.tensor import PublicTensor, Structure, Tensor

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...base.types import TensorType
-from ...compiler.execute.fast_path import declined, fast_path
-from ...compiler.execute.fastcall import Spec
+from ...compiler.execute.fastcall import Spec, declined, fast_path
 from ...compiler.program import Program
 from ...compiler.templates import Templates
 from ...eager.pending import at_once

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from staticgrad.compiler.backend import cache_size, disk_cache
+from staticgrad.compiler.backend import disk_cache
 from staticgrad.errors import ArgumentError
 from tests.helpers import raised
 
@@ -16,13 +16,13 @@ SIZES = {"0": 0, "12": 12, "500MB": 500_000_000, "1.5 gb": 1_500_000_000, "2k": 
 
 @pytest.mark.parametrize("text", SIZES)
 def test_sizes(text: str):
-    assert cache_size.size_of(text) == SIZES[text]
+    assert disk_cache.size_of(text) == SIZES[text]
 
 
 @pytest.mark.parametrize("text", ["much", "-1", "5TB", ""])
 def test_no_sizes(text: str):
     with raised(ArgumentError, f"{text!r} is no size"):
-        cache_size.size_of(text)
+        disk_cache.size_of(text)
 
 
 @pytest.fixture
@@ -45,27 +45,27 @@ def names(folder: Path) -> list[str]:
 
 
 def test_the_least_recently_used_go_first(cache: Path):
-    assert [entry.name for entry in cache_size.entries(cache)] == ["a", "c", "b"]
-    assert cache_size.trim(cache, 2500) == (1, 1000)
+    assert [entry.name for entry in disk_cache.entries(cache)] == ["a", "c", "b"]
+    assert disk_cache.trim(cache, 2500) == (1, 1000)
     assert names(cache) == ["b", "c"]
-    assert cache_size.trim(cache, 0) == (2, 2000)
+    assert disk_cache.trim(cache, 0) == (2, 2000)
     assert [path.name for path in cache.iterdir()] == ["notes.txt"]
 
 
 def test_reading_is_use(cache: Path):
     disk_cache.read("a.o", "no key of it")
-    assert [entry.name for entry in cache_size.entries(cache)] == ["c", "b", "a"]
+    assert [entry.name for entry in disk_cache.entries(cache)] == ["c", "b", "a"]
 
 
 def test_the_limit_holds_when_a_process_first_writes(cache: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(disk_cache, "_swept", set())
     for limit, left in (("", "abc"), ("0", "abc"), ("10kB", "abc"), ("2.9kB", "bc")):
-        monkeypatch.setenv(cache_size.LIMIT, limit)
+        monkeypatch.setenv(disk_cache.LIMIT, limit)
         disk_cache._swept.clear()
         disk_cache.write("new.py", b"")
         assert "".join(names(cache)) == left
     monkeypatch.setattr(disk_cache, "_told", set())
-    monkeypatch.setenv(cache_size.LIMIT, "much")
+    monkeypatch.setenv(disk_cache.LIMIT, "much")
     disk_cache._swept.clear()
     with pytest.warns(RuntimeWarning, match="STATICGRAD_CACHE_LIMIT is not followed: 'much' is no size"):
         disk_cache.write("new.py", b"")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.compiler.backend import blas_symbols, code_generation, linker, object_code
+from staticgrad.compiler.backend import blas_symbols, code_generation, object_code
 from staticgrad.compiler.runtime import instruction_loop, loader, run_loop
 
 KNOWN = platform.machine() == "x86_64" and sys.platform == "linux"
@@ -67,7 +67,7 @@ def function(address: int) -> Callable[[int], int]:
 
 def test_code_is_linked_as_llvm_links_it():
     made = code_generation.compiled(CALLER)
-    theirs, ours = code_generation.loaded(made, ["tried"]), linker.linked(made, object_code._outside)
+    theirs, ours = code_generation.loaded(made, ["tried"]), object_code.linked(made, object_code._outside)
     assert (ours is not None) == KNOWN
     for addresses in (theirs, ours or theirs):
         assert [function(addresses["tried"])(i) for i in range(4)] == [21, 33, 39, 51]
@@ -75,12 +75,12 @@ def test_code_is_linked_as_llvm_links_it():
 
 @pytest.mark.parametrize("code", [b"", b"\x7fELF", b"something else" * 10], ids=("empty", "short", "other"))
 def test_other_formats_are_left_to_llvm(code: bytes):
-    assert linker.linked(code, object_code._outside) is None
+    assert object_code.linked(code, object_code._outside) is None
 
 
 def test_code_with_variables_is_left_to_llvm():
     made = code_generation.compiled(WRITABLE)
-    assert linker.linked(made, object_code._outside) is None
+    assert object_code.linked(made, object_code._outside) is None
     count = function(object_code.loaded(b"tried\n" + made)["tried"])
     assert (count(1), count(2)) == (2, 4)
 
@@ -92,7 +92,7 @@ def test_a_function_that_is_not_there_is_an_error():
 
 
 def test_memory_that_can_not_be_executed_is_an_error(monkeypatch):
-    monkeypatch.setattr(linker, "_protect", lambda: lambda *_: -1)
+    monkeypatch.setattr(object_code, "_protect", lambda: lambda *_: -1)
     made = code_generation.compiled(CALLER)
     if KNOWN:
         with pytest.raises(sg.CompileError, match="the system does not let machine code be executed"):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from staticgrad.base.types import bool_, float32, float64
-from staticgrad.compiler.codegen.compositions import composed
 from staticgrad.compiler.codegen.loop_ir import Literal, Name, Scalar, inside
+from staticgrad.compiler.codegen.operands import composed
 from staticgrad.compiler.codegen.printers import KERNEL
 from staticgrad.compiler.program import Program
 from staticgrad.ir import REGISTRY, Graph, Pointwise

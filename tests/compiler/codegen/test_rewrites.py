@@ -6,9 +6,20 @@ import pytest
 
 from staticgrad.base.types import int64
 from staticgrad.compiler.codegen import loop_ir as ir
-from staticgrad.compiler.codegen.loop_ir import Kernel, Load, Loop, Scalar, Statement, Store
+from staticgrad.compiler.codegen.loop_ir import (
+    Kernel,
+    Load,
+    Loop,
+    Scalar,
+    Statement,
+    Store,
+    interchanged,
+    over_tile,
+    segmented,
+    strip_mined,
+    tiled,
+)
 from staticgrad.compiler.codegen.printers import PYTHON
-from staticgrad.compiler.codegen.rewrites import interchanged, over_tile, segmented, strip_mined, tiled
 
 
 def visited(rows: Loop, noted: ir.Expr = ir.ROW_I) -> list[int]:

@@ -12,7 +12,7 @@ import pytest
 
 import staticgrad
 from staticgrad.autodiff.reverse import gradients
-from staticgrad.compiler.execute.edges import remedy, totals
+from staticgrad.compiler.execute.explain import remedy, totals
 from staticgrad.compiler.execute.explanation import patterns
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.execute.tables import size_text

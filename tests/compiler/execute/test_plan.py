@@ -17,8 +17,7 @@ import staticgrad as sg
 from staticgrad.autodiff.reverse import gradients
 from staticgrad.compiler.backend.kernel_cache import Counters
 from staticgrad.compiler.execute import profile as profiling
-from staticgrad.compiler.execute.fast_path import fast_path
-from staticgrad.compiler.execute.fastcall import Spec
+from staticgrad.compiler.execute.fastcall import Spec, fast_path
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.program import Program
 from staticgrad.compiler.runtime import loader, threads

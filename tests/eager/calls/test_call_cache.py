@@ -14,8 +14,8 @@ from staticgrad.eager.calls.call_cache import CallCache, shared
 from staticgrad.eager.calls.kernels import Call
 from staticgrad.eager.calls.report import report
 from staticgrad.eager.calls.routes import USES
+from staticgrad.eager.execution import PLANS
 from staticgrad.eager.grad_mode import modes
-from staticgrad.eager.operands import PLANS
 from staticgrad.nn import functional as F
 from tests.helpers import known
 

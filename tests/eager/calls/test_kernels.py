@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.compiler.execute import array_copies
+from staticgrad.compiler.execute import outputs
 from staticgrad.eager.backward_plans import Forms
 from staticgrad.eager.calls.kernels import LEAST, USES, WORK, Call, Requests, row_major, uses_of
 from staticgrad.eager.grad_mode import modes
@@ -279,8 +279,8 @@ def test_a_setting_that_is_no_number():
 )  # fmt: skip
 def test_large_transposed_tensors_are_copied_by_a_kernel(moved: Any, monkeypatch: pytest.MonkeyPatch):
     taken = []
-    copied = array_copies.copied
-    monkeypatch.setattr(array_copies, "copied", lambda array: (taken.append(array), copied(array))[1])
+    copied = outputs.copied
+    monkeypatch.setattr(outputs, "copied", lambda array: (taken.append(array), copied(array))[1])
     x = random(300, 300)
     with sg.eager_kernels(wait=True):
         found = moved(x)

@@ -7,7 +7,7 @@ import numpy as np
 import staticgrad as sg
 from staticgrad import nn, optim
 from staticgrad.nn import functional as F
-from staticgrad.tracing.segments.ownership import exclusive
+from staticgrad.tracing.segments.calls import exclusive
 
 
 def test_after_eager_training_a_step_has_no_further_cuts():

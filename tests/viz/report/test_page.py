@@ -14,7 +14,7 @@ from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.compiler.execute.explain import cost
 from staticgrad.compiler.execute.limits import Limits
-from staticgrad.viz.report.plans import _decisions, timed_limits
+from staticgrad.viz.report.page import _decisions, timed_limits
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")

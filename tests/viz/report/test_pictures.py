@@ -12,8 +12,7 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.viz.grouping import by_kernel
-from staticgrad.viz.report.modules import common, outward
-from staticgrad.viz.report.pictures import MOST_CHILDREN, Texts, picture
+from staticgrad.viz.report.pictures import MOST_CHILDREN, Texts, common, outward, picture
 
 pytestmark = pytest.mark.usefixtures("interpreted")  # nothing runs natively
 

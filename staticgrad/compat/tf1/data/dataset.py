@@ -24,8 +24,7 @@ from ..handles import Handle
 from ..host import callable_of
 from ..shapes import TensorShape
 from ..tensor import array_of, handles, symbols
-from .iterators import Iterator
-from .spec import Element, Spec, Values, components_of, leaves_of, rule, shapes_in, shapes_of
+from .iterators import Element, Iterator, Spec, Values, components_of, leaves_of, rule, shapes_in, shapes_of
 
 
 class Dataset:

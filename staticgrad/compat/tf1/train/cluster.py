@@ -18,9 +18,9 @@ from ....nn.parallel import buckets
 from ....operators import F
 from ....ops.communication import all_gather_op, all_reduce_op, communicate
 from ....static.graphs import using
+from ..gradients import IndexedSlices
 from ..graph import GraphKeys, get_default_graph
 from ..handles import Operation
-from ..indexed_slices import IndexedSlices
 from ..tensor import tensor
 from .hooks import SessionRunHook
 from .optimizers import SERVERS, Optimizer, several

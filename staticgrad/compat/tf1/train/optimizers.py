@@ -14,10 +14,9 @@ from ....operators import F
 from ....static.graphs import using
 from ..arrays import zeros_like
 from ..dtypes import float32
-from ..gradients import gradients
+from ..gradients import IndexedSlices, gradients, rows_once
 from ..graph import GraphKeys, get_default_graph
 from ..handles import Handle, Operation
-from ..indexed_slices import IndexedSlices, rows_once
 from ..tensor import tensor
 from ..variable_scopes import slot_name
 from ..variables import Variable

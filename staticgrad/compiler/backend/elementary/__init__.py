@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from . import exponential, inverse_trigonometric, logarithm, power, special, trigonometric  # noqa: F401
+from . import exponential, inverse_trigonometric, logarithm, trigonometric  # noqa: F401
 from .primitives import WRITTEN, define
 
 if TYPE_CHECKING:
