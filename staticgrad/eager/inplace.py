@@ -231,11 +231,14 @@ def _ambiguous(view: Tensor) -> Record:
 
 
 def _keep_former(record: Any, x: Tensor) -> None:
-    """Replace x by a copy of its former value among the operands of its new record, lest the record be its own operand."""
-    if any(t is x for t in record.inputs):
+    """Replace x by a copy of its former value among the operands of its new record, lest the record be its own operand. As in
+    PyTorch it is kept for the operand that is changed, the first: where x is another operand, too, that one is lost."""
+    places = [i for i, t in enumerate(record.inputs) if t is x]
+    if places:
         former = wrap(x._data.copy())
         former._record, former._tracked = x._record, x._tracked
-        record.inputs = tuple(former if t is x else t for t in record.inputs)
+        lost = overwritten_operand(x, record) if places[1:] else x
+        record.inputs = tuple(former if i == places[0] else lost if t is x else t for i, t in enumerate(record.inputs))
 
 
 def forget(record: Any, x: Tensor) -> None:

@@ -212,16 +212,19 @@ def _accumulate(tracer: Tracer, key: Any, g: Traced, create: bool) -> None:
 
 def saved_of_trace(tracer: Tracer, node: Node) -> tuple[Symbol, list[Symbol]]:
     """The result and the operands of an operation as its rules see them: without those that eager mode lost."""
-    return _saved_value(tracer, node, node), [_saved_value(tracer, node, i) for i in node.inputs]
+    return _saved_value(tracer, node, node), [
+        _saved_value(tracer, node, i, node.inputs.index(i) == place) for place, i in enumerate(node.inputs)
+    ]
 
 
-def _saved_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
-    """A value that `node` read or made, unless a backward pass freed it or an in-place change took its memory."""
+def _saved_value(tracer: Tracer, node: Node, value: Node, first: bool = True) -> Symbol:
+    """A value that `node` read or made, unless a backward pass freed it or an in-place change took its memory. first: whether
+    it is no earlier operand, too."""
     if node in tracer.freed:
         return LostValue(tracer.graph, value, messages.freed)
     if tracer.lost(value):
         return LostValue(tracer.graph, value, tracer.refuse_picked)
-    if tracer.writers.get(node) is value:
+    if first and tracer.writers.get(node) is value:
         return Symbol(tracer.graph, tracer.own(Symbol(tracer.graph, value)).node)  # eager mode has saved a copy
     if tracer.overwritten and not (value is node and node.op.aliases):
         counts = tracer.counts(value)

@@ -665,3 +665,43 @@ def test_changes_of_data_are_not_counted():
     assert x._version == 1
     with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+OWN_OPERAND = {
+    "mul_": (lambda z: z.mul_(z), False),
+    "div_": (lambda z: z.div_(z), False),
+    "pow_": (lambda z: z.pow_(z), False),
+    "atan2_": (lambda z: z.atan2_(z), False),
+    "hypot_": (lambda z: z.hypot_(z), False),
+    "fmod_": (lambda z: z.fmod_(z), False),
+    "xlogy_": (lambda z: z.xlogy_(z), False),
+    "addcmul_": (lambda z: z.addcmul_(z, z), False),
+    "view": (lambda z: z.mul_(z.view(2, 2)), False),
+    "add_": (lambda z: z.add_(z), True),
+    "sub_": (lambda z: z.sub_(z, alpha=3.0), True),
+    "detached": (lambda z: z.mul_(z.detach().clone()), True),
+    "copy": (lambda z: z.mul_(z + 0), True),
+    "square_": (lambda z: z.square_(), True),
+    "pow_ of a number": (lambda z: z.pow_(2.0), True),
+}
+"""Whether there is a gradient: PyTorch keeps the former value for the operand that is changed, not for another one."""
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", OWN_OPERAND)
+def test_a_tensor_that_is_changed_by_itself(name, compiled):
+    change, smooth = OWN_OPERAND[name]
+
+    def run(x):
+        z = x * 1
+        change(z)
+        z.sum().backward()
+
+    x = sg.tensor([[0.5, 1.25], [2.0, 0.75]], requires_grad=True)
+    call = sg.compile(run) if compiled else run
+    if not smooth:
+        with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
+            call(x)
+    else:
+        call(x)
+        assert x.grad is not None
