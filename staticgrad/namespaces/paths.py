@@ -93,9 +93,11 @@ PATHS: dict[str, Row] = {
         "weight_norm spectral_norm": "nn.utils.reparametrize",
     }),
     **_rows("optim", {
-        "adadelta adagrad asgd rmsprop rprop": "optim.adaptive", "adam adamax adamw nadam radam": "optim.adam",
-        "_adafactor _muon": "optim.muon", "lbfgs": "optim.lbfgs", "sgd": "optim.sgd", "sparse_adam": "optim.sparse_adam",
-        "optimizer": "optim.optimizer namespaces.private", "_multi_tensor _functional": "",
+        **{name: f"optim.functions:{name} optim.adaptive" for name in ("adadelta", "adagrad", "asgd", "rmsprop", "rprop")},
+        **{name: f"optim.functions:{name} optim.adam" for name in ("adam", "adamax", "adamw", "nadam", "radam")},
+        "_adafactor _muon": "optim.muon", "lbfgs": "optim.lbfgs", "sgd": "optim.functions:sgd optim.sgd",
+        "sparse_adam": "optim.sparse_adam", "optimizer": "optim.optimizer namespaces.private", "_multi_tensor": "",
+        "_functional": "optim.functions:FUNCTIONS",
     }),
     **_rows("profiler", {"profiler itt": ""}),
     **_rows("utils", {
