@@ -31,7 +31,7 @@ LISTS = {
     Rprop: "prevs=prev step_sizes=step_size",
     SGD: "momentum_buffer_list=momentum_buffer",
 }
-"""The lists that each function takes after parameters and gradients, and the slots that they hold; that of the steps follows."""
+"""The lists that each function takes after parameters and gradients, and their slots; the list of the steps follows."""
 PAIRS = {"betas": ("beta1", "beta2"), "etas": ("etaminus", "etaplus"), "step_sizes": ("step_size_min", "step_size_max")}
 """Options that are two arguments there."""
 SWITCHES = frozenset({"foreach", "fused", "capturable", "differentiable", "has_complex", "has_sparse_grad"})
