@@ -265,6 +265,15 @@ def functions() -> Functions:
     return Functions()
 
 
+def owners(sizes: Sequence[int], processes: int) -> list[int]:
+    """For each of values of these sizes the process that owns it: the largest first, each to the one with the least so far."""
+    held, found = [0] * processes, [0] * len(sizes)
+    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
+        found[i] = held.index(min(held))
+        held[found[i]] += sizes[i]
+    return found
+
+
 def average(values: np.ndarray, size: int) -> None:
     """Divide a sum over members in place, integers with rounding down."""
     if values.dtype.kind in "fc":

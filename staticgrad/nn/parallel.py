@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from ..base.communicators import owners
 from ..base.devices import CPU, check_device
 from ..base.joining import Joinable, JoinHook
 from ..eager import tensor
 from ..eager.grad_mode import is_grad_enabled, no_grad
 from ..errors import ArgumentError
 from ..namespaces.modules import enter
-from ..operators import F, Operators
+from ..operators import F, Operators, apply, state
 from ..ops import pytree
+from ..ops.gathering import scatter_op
+from .layers import Embedding, EmbeddingBag
 from .module import Module
 from .tensor_parallel import ColumnParallelLinear, RowParallelLinear
 
@@ -54,7 +57,8 @@ class DistributedDataParallel(Module, Joinable):
     Each process runs the module on its part of the data. Parameters and buffers begin with the values of the first process.
     After a backward pass each gradient is the average over the processes. Gradients travel in *buckets*: of parameters in
     reverse order, each bucket as soon as its last gradient is there. In a compiled function the exchanges are operations of
-    the step.
+    the step, and of the gradient of an embedding with `sparse=True` the rows alone travel, of which all processes have equally
+    many.
 
     bucket_cap_mb: megabytes of a bucket (25), of the first one 1 at most. broadcast_buffers: give all processes the first
     one's buffers before each call that follows a training call. find_unused_parameters: parameters that a pass does not reach
@@ -75,7 +79,6 @@ class DistributedDataParallel(Module, Joinable):
         static_graph: bool = False, shard: str | None = None, **ignored: Any,
     ):  # fmt: skip
         from ..distributed.process_groups import member
-        from ..optim.zero import owners
 
         super().__init__()
         Joinable.__init__(self)
@@ -103,9 +106,17 @@ class DistributedDataParallel(Module, Joinable):
             self._give([*module.parameters(), *module.buffers()])
         if shard not in (None, "optimizer", "gradients"):
             raise ArgumentError(f'DistributedDataParallel: shard is None, "optimizer" or "gradients", got {shard!r}')
-        self._owners = dict(zip(map(id, trained), owners(trained, found.size), strict=True)) if shard == "gradients" else {}
+        self._owners = (
+            dict(zip(map(id, trained), owners([p.numel() for p in trained], found.size), strict=True))
+            if shard == "gradients"
+            else {}
+        )
         """By id of a parameter the process that gets its gradient; empty where all do."""
-        kinds = [(p.dtype, self._owners.get(id(p))) for p in trained]
+        layers = [m for m in module.modules() if isinstance(m, (Embedding, EmbeddingBag)) and m.sparse]
+        self._sparse = {id(layer.weight) for layer in layers}
+        """Ids of the parameters of whose gradients few rows are not 0."""
+        alone = [id(p) if id(p) in self._sparse else None for p in trained]
+        kinds = [(p.dtype, self._owners.get(id(p)), own) for p, own in zip(trained, alone, strict=True)]
         self._buckets = buckets([p.numel() * p.dtype.itemsize for p in trained], kinds, bucket_cap_mb)
         self._buckets = [[trained[i] for i in bucket] for bucket in self._buckets]  # type: ignore[misc]
         self._waiting: list[set[int]] = []
@@ -240,6 +251,8 @@ class DistributedDataParallel(Module, Joinable):
         if self._size == 1:
             return
         owner = self._owners.get(id(bucket[0]))
+        if id(bucket[0]) in self._sparse and owner is None and self._exchange_rows(bucket[0]):
+            return
         with no_grad():
             grads = [F.zeros_like(p) if p.grad is None else p.grad for p in bucket]
             share = 1 / self._size if self._going is None else 1 / self._going.item()
@@ -258,6 +271,23 @@ class DistributedDataParallel(Module, Joinable):
                     p.grad.copy_(part)
                 elif id(p) not in self._without:
                     p.grad = part.clone()
+
+    def _exchange_rows(self, p: Any) -> bool:
+        """Average a gradient of which the trace knows the rows that are not 0: these alone travel. False for another one."""
+        from ..distributed.nn.functional import all_gather
+
+        if state.tracer is None:
+            return False
+        from ..tracing.gradient_binding import rows_of
+
+        rows = rows_of(p.grad)
+        if rows is None:
+            return False
+        with no_grad():
+            values, index = ([*all_gather(x, group=self.process_group)] for x in rows)
+            total = F.concatenate([v.reshape(-1, *p.shape[1:]) for v in values], 0) * (1 / self._size)
+            p.grad = apply(scatter_op, total, p.detach(), F.concatenate([i.reshape(-1) for i in index], 0), axis=0)
+        return True
 
     # processes with different numbers of inputs -------------------------------------------------------------------------
 

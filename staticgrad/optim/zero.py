@@ -5,10 +5,11 @@ Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from ..base.communicators import owners
 from ..eager.grad_mode import no_grad
 from ..errors import ArgumentError
 from ..operators import F
@@ -18,16 +19,6 @@ __all__ = ["ZeroRedundancyOptimizer"]
 
 ALONE = 1 << 16
 """Bytes from which a parameter is a message of its own: to join it with others would cost more than a message."""
-
-
-def owners(parameters: Iterable[Any], processes: int) -> list[int]:
-    """For each parameter the process that owns it: the largest first, each to the one with the fewest elements so far."""
-    sizes = [p.numel() for p in parameters]
-    held, found = [0] * processes, [0] * len(sizes)
-    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
-        found[i] = held.index(min(held))
-        held[found[i]] += sizes[i]
-    return found
 
 
 @cache
@@ -75,7 +66,7 @@ class ZeroRedundancyOptimizer(Optimizer):
 
     def _owned(self) -> list[tuple[Any, int]]:
         parameters = self.parameters()
-        return list(zip(parameters, owners(parameters, self._group[2]), strict=True))
+        return list(zip(parameters, owners([p.numel() for p in parameters], self._group[2]), strict=True))
 
     def _gradients(self) -> dict[int, list[tuple[Any, Any]]]:
         """Those of the parameters of this process."""

@@ -255,6 +255,39 @@ def session_losses(dtype, part, exchanged):
         return [float(session.run([loss, *steps], {x: part(a), y: part(b)})[0]) for a, b in zip(xs, ys, strict=True)]
 
 
+@check
+def rows_of_embeddings_are_gathered():
+    """A gradient that is 0 except for a few rows does not travel as a whole."""
+
+    def losses(mode, part, wrap):
+        sg.manual_seed(3)
+        model = wrap(nn.Sequential(nn.Embedding(1000, 4, sparse=True), nn.Flatten(), nn.Linear(32, 2)).to(sg.float64))
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        step = sg.compile(step) if mode == "compiled" else step
+        x = np.random.default_rng(0).integers(0, 50, (16, 8))
+        found = [float(step(sg.tensor(part(x)))) for _ in range(5)]
+        if mode == "compiled":
+            names = [each.exchange.told for each in step.plan.instructions if each.exchange is not None]
+            assert not any("(1000, 4)" in name or "(4000,)" in name for name in names)
+            assert sum(name.startswith("all_gather") for name in names) == 2
+        return found, [p.grad.numpy() for p in model.parameters()]
+
+    expected, gradients = losses("eager", lambda x: x, lambda model: model)
+    for mode in ("eager", "compiled"):
+        found, there = losses(mode, mine, DistributedDataParallel)
+        assert_allclose(averaged(found), expected, rtol=1e-12)
+        for g, h in zip(there, gradients, strict=True):
+            assert_allclose(g, h, rtol=1e-10, atol=1e-14)
+
+
 # state that is divided among the processes ---------------------------------------------------------------------------------
 
 

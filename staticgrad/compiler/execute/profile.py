@@ -8,13 +8,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...base.files import replacing
 from ...errors import UninitializedError
 from ...ir.text import clip
+from ..backend import abi as t
 from ..codegen.cost import Cost
 from ..runtime import loader
 from .explain import arena_buffers, cost, trips
@@ -24,6 +25,27 @@ from .tables import html_table
 
 if TYPE_CHECKING:
     from .plan import Plan
+
+
+class Span(NamedTuple):
+    """An exchange with other processes in a run: the number of the instruction that begins it, what it is, and microseconds
+    from there to its end, and of waiting for that; in the rest of the time the plan did other work."""
+
+    number: int
+    name: str
+    microseconds: float
+    waited: float
+
+
+def exchanges_of(plan: Plan) -> list[Span]:
+    """Those of the latest run."""
+    found = []
+    for i, each in enumerate(plan.instructions):
+        if each.control == t.START and each.size_array[t.ENDED // 8]:
+            begun, waited, ended = (int(each.size_array[at // 8]) / 1e3 for at in (t.BEGUN, t.WAITED, t.ENDED))
+            name = each.name if each.exchange is None else each.exchange.told
+            found.append(Span(i, name, ended - begun, ended - waited if waited else 0.0))
+    return found
 
 
 @dataclass(repr=False)
@@ -43,6 +65,8 @@ class Profile:
     """Host calls that have no time: they refuse the numbers that they are tried on."""
     facts: list[dict[str, Any]] = field(default_factory=list)
     """Of each instruction: its number, the dtype of its result, the user's line, and the bytes of the arena in use."""
+    exchanges: list[Span] = field(default_factory=list)
+    """The exchanges with other processes in the latest run before the measurement."""
 
     @cached_property
     def limits(self) -> Limits:
@@ -67,7 +91,8 @@ class Profile:
             {"kind": kind, "name": name, "microseconds": us, "bytes": cost.bytes, "flops": cost.flops, "share": share, **facts}
             for (kind, name, us), cost, share, facts in zip(self.instructions, self.costs, self.shares, self.facts, strict=True)
         ]
-        return {"total": self.total, "instructions": rows, "limits": self.limits._asdict()}
+        exchanges = [span._asdict() for span in self.exchanges]
+        return {"total": self.total, "instructions": rows, "limits": self.limits._asdict(), "exchanges": exchanges}
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write one step as a timeline in the Trace Event Format, with the memory in use. Instructions follow one another with
@@ -79,7 +104,7 @@ class Profile:
         begin = {"pid": 1, "tid": 1}
         yield {"name": "process_name", "ph": "M", **begin, "args": {"name": "staticgrad plan"}}
         yield {"name": "thread_name", "ph": "M", **begin, "args": {"name": "instructions (medians)"}}
-        at = 0.0
+        at, ends = 0.0, dict[int, float]()
         for row in self.as_dict()["instructions"]:
             args = {key: row[key] for key in ("number", "bytes", "flops", "share", "where", "dtype")}
             yield {
@@ -92,7 +117,11 @@ class Profile:
                 "args": args,
             }
             yield {"name": "memory", "ph": "C", "ts": at, **begin, "args": {"bytes": row["live"]}}
-            at += row["microseconds"]
+            ends[row["number"]] = at = at + row["microseconds"]
+        for span in self.exchanges:
+            after = max([0.0, *(end for number, end in ends.items() if number < span.number)])
+            bar = {"name": span.name, "cat": "exchange", "ph": "X", "ts": after, "dur": span.microseconds, "pid": 1}
+            yield {**bar, "tid": 2 + span.number, "args": {"number": span.number, "waited": span.waited}}
 
     def __repr__(self) -> str:
         return f"<Profile of {len(self.instructions)} instructions: {self.total:.2f} us>"
@@ -103,6 +132,10 @@ class Profile:
             kind, name, us = row
             lines.append(f"{kind:8s} {clip(name, 50):50s} {us:9.2f} {share:6.1%} {speed:8.2f} {bandwidth:7.2f} {limit:8.1%}")
         lines.append(f"{'total':59s} {self.total:9.2f}")
+        for span in self.exchanges:
+            lines.append(
+                f"{'exchange':8s} {clip(span.name, 50):50s} {span.microseconds:9.2f}, {span.waited:.2f} of them waited"
+            )
         if self.untimed:
             lines.append(f"{self.untimed} host call{'s' if self.untimed > 1 else ''} not timed")
         return "\n".join([*lines, str(self.limits)])
@@ -134,6 +167,7 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
     other load on the machine affects all equally; the median round counts. Raises UninitializedError when the plan has not run
     yet, because it has no variables to run on.
     """
+    exchanges = exchanges_of(plan)
     runs, rounds, hosts = plan.alone(_rounds, plan, repeats)
     often = trips(plan)
     counts = np.maximum([count for _, count in runs[1:]], 1)
@@ -146,7 +180,7 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
         found.append((instruction.kind, instruction.name if n == 1 else f"{instruction.name}, {n:,d} times", us))
         flops, size = cost(instruction)
         costs.append(Cost(flops * n, size * n))
-    return Profile(found, sum(plan.times.values()), costs, plan.host_calls - len(hosts), _facts(plan))
+    return Profile(found, sum(plan.times.values()), costs, plan.host_calls - len(hosts), _facts(plan), exchanges)
 
 
 def _facts(plan: Plan) -> list[dict[str, Any]]:
