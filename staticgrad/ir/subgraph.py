@@ -12,6 +12,7 @@ import numpy as np
 from ..base.types import TensorType
 from ..errors import StaticgradError
 from .graph import Graph
+from .interpret import evaluate
 from .lowering import Region, Result
 from .node import Node
 
@@ -79,14 +80,7 @@ class Subgraph:
             look()
         seen = getattr(_watch, "seen", None)
         values: dict[Node, Any] = dict(zip(self.params, arrays, strict=True))
-        for node in self._order:
-            try:
-                value = node.op.eval(*(values[i] for i in node.inputs), **node.attrs)
-            except StaticgradError as error:
-                raise type(error)(error.summary, *error.details, where=node.where) from None
-            values[node] = value if isinstance(value, tuple) else np.asarray(value)
-            if seen is not None:
-                seen(node, values)
+        evaluate(self._order, values, seen=seen)
         return [values[result] for result in self.results]
 
     def __repr__(self) -> str:

@@ -45,10 +45,7 @@ def outcomes_of(road: tuple[bool, ...], prepared: FunctionalGraph, arrays: Seque
     checks = [node for node in graph.nodes if node.op.name == decision_op.name]
     try:
         for check in sorted(checks, key=lambda node: node.attrs["number"]):
-            for leaf in graph.reaching([check], stop=set(values)):
-                if leaf.op.leaf and leaf.op.leaf != "constant" and leaf not in values:
-                    values[leaf] = _present(leaf)
-            values.update(interpret(graph, [check], values))
+            values = interpret(graph, [check], values, _present)
     except DecisionMissed as missed:
         number, outcome = missed.decision
         return (*road[:number], outcome)
@@ -113,13 +110,13 @@ class Decisions:
 
     def _value(self, node: Node) -> Any:
         """The value of a node in the call that is traced."""
-        graph, values = self.tracer.graph, self.values
-        given = self._given()
-        for leaf in graph.reaching([node], stop=set(values)):
-            if leaf.op.leaf and leaf.op.leaf != "constant" and leaf not in values:
-                values[leaf] = given[leaf] if leaf in given else _present(leaf)
+        values, given = self.values, self._given()
         try:
-            values.update(interpret(graph, [node], values))
+            values.update(
+                interpret(self.tracer.graph, [node], values, lambda leaf: given[leaf] if leaf in given else _present(leaf))
+            )
+        except TraceError:  # a leaf without a value
+            raise
         except StaticgradError as error:
             raise RoadRaises(error.summary) from error
         return values[node]

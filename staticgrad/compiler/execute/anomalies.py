@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import AnomalyError, IndexRangeError, StaticgradError
+from ...errors import AnomalyError
 from ...ir import Node, Subgraph
+from ...ir.interpret import interpret
 from ...ir.subgraph import watched
 
 if TYPE_CHECKING:
     from .plan import Plan
 
+UNCHANGED = "nothing was changed by this run"
 SHOWN = 4
 """Operands and results that an error describes."""
 
@@ -46,17 +48,13 @@ def has_nan(value: Any) -> bool:
 def first_nan(plan: Plan, arrays: Sequence[np.ndarray]) -> AnomalyError:
     """The error that names the operation from which the NaN of a run came, found by a replay in NumPy."""
     ends = [*plan.builder.fetched_nodes, *(value for _, value in plan.assigns)]
-    values: dict[Node, Any] = dict(zip(plan.feeds, arrays, strict=True))
-    with np.errstate(all="ignore"):
-        for node in plan.ir.reaching(ends):
-            if node not in values:
-                values[node] = node_value(plan, node, values)
+    values = replay(plan, arrays)
     bad = [node for node in dict.fromkeys(ends) if has_nan(values[node])]
     if not bad:
         return AnomalyError(
             "the compiled step returned nan values, and NumPy's replay of it did not",
             "this is a defect of the compiler, or an overflow that another order of operations avoids",
-            "nothing was changed by this run",
+            UNCHANGED,
         )
     position = {node: i for i, node in enumerate(plan.ir.nodes)}
     guilty = min((_source(node, values) for node in bad), key=lambda node: position[node])
@@ -94,25 +92,23 @@ class _Found(Exception):
         self.node, self.values = node, values
 
 
-def node_value(plan: Plan, node: Node, values: dict[Node, Any]) -> Any:
-    """The value of a node of a plan on bound state, given those of its operands. Raises the operation's errors, with the
-    user's line."""
-    builder, op = plan.builder, node.op
-    if op.leaf == "variable":
-        return plan.bound[node.attrs["cell"]]
-    if op.leaf == "argument":
-        return np.asarray(builder.argument_values[builder.argument_index[node]], node.type.dtype)
-    if op.leaf == "generator":
+def replay(plan: Plan, arrays: Sequence[np.ndarray]) -> dict[Node, Any]:
+    """The values of all nodes of a plan on bound state, by NumPy. Raises the operations' errors, with the user's lines."""
+    ends = [*plan.builder.fetched_nodes, *(value for _, value in plan.assigns)]
+    fed = dict(zip(plan.feeds, arrays, strict=True))
+    return interpret(plan.ir, ends, fed, lambda leaf: _leaf_value(plan, leaf), [UNCHANGED])
+
+
+def _leaf_value(plan: Plan, leaf: Node) -> Any:
+    """The value of a leaf of a plan on bound state."""
+    builder, kind = plan.builder, leaf.op.leaf
+    if kind == "variable":
+        return plan.bound[leaf.attrs["cell"]]
+    if kind == "argument":
+        return np.asarray(builder.argument_values[builder.argument_index[leaf]], leaf.type.dtype)
+    if kind == "generator":
         return builder.generator_state.copy()
-    try:
-        value = op.eval(*[values[i] for i in node.inputs], **node.attrs)
-    except StaticgradError as error:
-        raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where) from None
-    except IndexError as error:
-        raise IndexRangeError(f"{op.name}: {error}", "nothing was changed by this run", where=node.where) from error
-    except ValueError as error:
-        raise StaticgradError(f"{op.name}: {error}", "nothing was changed by this run", where=node.where) from error
-    return value if isinstance(value, tuple) else np.asarray(value)
+    return leaf.op.eval(**leaf.attrs)
 
 
 def _inside(node: Node, values: dict[Node, Any]) -> tuple[Node, dict[Node, Any], int] | None:
@@ -156,7 +152,7 @@ def _reached(plan: Plan, bad: Sequence[Node]) -> Iterator[str]:
     if cells:
         more = f" and {len(cells) - SHOWN} more" if len(cells) > SHOWN else ""
         yield f"it reached {', '.join(cells[:SHOWN])}{more}"
-    yield "nothing was changed by this run"
+    yield UNCHANGED
 
 
 def _name(node: Node) -> str:

@@ -22,6 +22,7 @@ from ...compiler.templates import Templates
 from ...eager.pending import at_once
 from ...errors import Where
 from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Range, Reduction, View, is_complex, over_complex
+from ...ir.interpret import evaluate
 from ...operators import OpenNumbers, Symbol, append, layout_of, promotion
 from ...operators.memory import reshaped
 from ..plain import same
@@ -332,20 +333,15 @@ class Roads:
 
     def interpret(self, at: Step, arrays: Sequence[np.ndarray]) -> dict[Node, np.ndarray]:
         """The values of all operations of a road, computed one by one."""
-        values: dict[Node, np.ndarray] = {}
         nodes: list[Node] = []
         step: Step | None = at
         while step is not None and step.node is not None:
             nodes += reversed(step.nodes)
             step = step.parent
-        given = iter(arrays)
+        nodes.reverse()
+        fed = zip((node for node in nodes if node.op.leaf == "placeholder"), arrays, strict=True)
         with np.errstate(all="ignore"):
-            for node in reversed(nodes):
-                if node.op.leaf == "placeholder":
-                    values[node] = next(given)
-                else:
-                    values[node] = np.asarray(node.op.eval(*[values[i] for i in node.inputs], **node.attrs))
-        return values
+            return evaluate(nodes, dict(fed))
 
 
 def is_view(node: Node) -> bool:
