@@ -21,15 +21,28 @@ from .tape import touch
 from .tensor import PublicTensor, Tensor
 
 
+def made_of_several(function: Any) -> bool:
+    """Whether a function is made of several operations: those within would lose the value that they read to the change."""
+    while function is not None:
+        if getattr(function, "one_node", False):
+            return True
+        function = getattr(function, "__wrapped__", None)
+    return False
+
+
 def _inplace(name: str) -> Callable[..., Tensor]:
     name = name[:-1]
     function = getattr(F, name)
+    several = made_of_several(function)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if args and args[0].__class__ not in ORDINARY and (answer := taken(method, (self, *args), kwargs)) is not NOBODY:
             return answer  # type: ignore[no-any-return]
         check_change(self)
-        fresh = function(self, *args, **kwargs)
+        former = self
+        if several and modes.now.grad and self.requires_grad and not any(isinstance(a, Operators) for a in args):
+            former = self.clone()
+        fresh = function(former, *args, **kwargs)
         if getattr(fresh, "_drawn", False):
             self._drawn = True
         return replace(self, fresh, name + "_")

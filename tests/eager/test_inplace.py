@@ -682,6 +682,8 @@ OWN_OPERAND = {
     "detached": (lambda z: z.mul_(z.detach().clone()), True),
     "copy": (lambda z: z.mul_(z + 0), True),
     "square_": (lambda z: z.square_(), True),
+    "renorm_": (lambda z: z.renorm_(2, 0, 0.5), True),
+    "logit_": (lambda z: z.logit_(0.125), True),
     "pow_ of a number": (lambda z: z.pow_(2.0), True),
 }
 """Whether there is a gradient: PyTorch keeps the former value for the operand that is changed, not for another one."""
