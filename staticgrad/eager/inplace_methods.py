@@ -39,7 +39,7 @@ def _inplace(name: str) -> Callable[..., Tensor]:
         if args and args[0].__class__ not in ORDINARY and (answer := taken(method, (self, *args), kwargs)) is not NOBODY:
             return answer  # type: ignore[no-any-return]
         check_change(self)
-        former = self
+        former: Any = self
         if several and modes.now.grad and self.requires_grad and not any(isinstance(a, Operators) for a in args):
             former = self.clone()
         fresh = function(former, *args, **kwargs)
