@@ -118,6 +118,17 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--restarts", type=int, default=0, metavar="N", help="start all again so often after a failure (0)")
     one.add_argument("file", metavar="FILE.py")
     one.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
+    one = command("scale", "predict a step on many processes from its plan on one", "scale")
+    one.add_argument("program", metavar="FILE.py:STEP", help="a compiled step of a program that calls init_process_group()")
+    one.add_argument("--ranks", default="8,64,512", metavar="N,...", help="how many processes (8,64,512)")
+    one.add_argument("--net", default="100us,10Gbit", metavar="LATENCY,RATE", help="of a message between two (100us,10Gbit)")
+    one.add_argument(
+        "--shapes", nargs="+", default=[], metavar="SHAPE", help="of the arguments of one process: 32x784 32:int64"
+    )
+    one.add_argument("--inputs", metavar="NAME", help="a tuple of the file, or a function's result")
+    one.add_argument("--seed", type=int, default=0, help="of the arguments that --shapes makes")
+    one.add_argument("--repeats", type=int, default=50, help="how often each instruction is timed (50)")
+    one.add_argument("--json", action="store_true", help="print data, not text")
     command("doctor", "versions, BLAS, threads, cache; what is slow and how to mend it", "doctor").add_argument(
         "--json", action="store_true", help="print data, not text"
     )

@@ -21,6 +21,7 @@ from .base.types import MOST_AXES, complex128
 from .eager import Tensor
 from .errors import StaticgradError
 from .operators import as_array
+from .operators.sizes import Size
 
 __all__ = ["SafetensorsError", "from_bytes", "load_file", "metadata", "safe_open", "save_file", "to_bytes"]
 
@@ -154,6 +155,11 @@ class PySafeSlice:
     def get_shape(self) -> list[int]:
         """Of the whole tensor."""
         return list(self._stored.shape[:-1] if self._pairs else self._stored.shape)
+
+    @property
+    def shape(self) -> Size:
+        """The same, as tensors have it: a `TensorDataset` takes slices, too."""
+        return Size(self.get_shape())
 
     def get_dtype(self) -> str:
         """The format's name of it, such as "F32"."""

@@ -15,7 +15,7 @@ import argparse
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import staticgrad as sg
+from staticgrad.namespaces.advice import DISTRIBUTED_REPLACED
 from staticgrad.namespaces.paths import PATHS
 from staticgrad.nn import functional as NN
 from staticgrad.operators import Symbol, public_functions
@@ -599,7 +600,24 @@ def page(cells: dict[str, list[str]]) -> str:
         lines += [f"### `{space}`", "", "| | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
         lines += [f"| `{name}` | " + " | ".join(row) + " |" for name, row in here.items()]
         lines += [f"| {len(here)} functions | " + " | ".join(_works(here, i) for i in range(len(COLUMNS))) + " |", ""]
-    return "\n".join([*lines, *module_paths(version)]).rstrip() + "\n"
+    return "\n".join([*lines, *processes(lists), *module_paths(version)]).rstrip() + "\n"
+
+
+def processes(lists: Mapping[str, Sequence[str]]) -> list[str]:
+    """The section of PyTorch's names of several processes: where each stands."""
+    lines = [
+        "## Several processes",
+        "",
+        "Each public name of PyTorch's `distributed`, and what to write instead of one that is not here.",
+        "",
+    ]
+    lines += ["| namespace | here | not here |", "|---|---|---|"]
+    for space in (space for space in lists if space.startswith("torch.distributed")):
+        gone = missing(space, lists[space])
+        here = ", ".join(f"`{name}`" for name in lists[space] if name not in gone)
+        told = "; ".join(f"`{name}`: {DISTRIBUTED_REPLACED.get(name, 'not yet')}" for name in gone)
+        lines.append(f"| `{space}` | {here} | {told} |")
+    return [*lines, ""]
 
 
 def module_paths(version: str) -> list[str]:

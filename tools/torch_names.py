@@ -22,6 +22,11 @@ CLASSES = (
     "torch.func",
 )  # fmt: skip
 """Namespaces of classes, and of functions of other things."""
+PROCESSES = (
+    "torch.distributed", "torch.distributed.nn.functional", "torch.distributed.optim", "torch.distributed.algorithms.join",
+    "torch.distributed.checkpoint", "torch.distributed.checkpoint.state_dict",
+)  # fmt: skip
+"""Namespaces of several processes, of which all public names count."""
 
 ELSEWHERE = re.compile(
     r"(cudnn|miopen|mkldnn|fbgemm|quantiz|q_|fake_quant|fused_|sparse|to_sparse|sym_|_|is_vulkan|is_xla|is_ipu|is_maia|is_mtia"
@@ -58,10 +63,22 @@ def documented(namespace: str) -> list[str]:
     return found
 
 
+def public(namespace: str) -> list[str]:
+    """The public names of a namespace that are PyTorch's own functions and classes."""
+    own = "torch" if namespace == PROCESSES[0] else namespace
+    space = vars(import_module(namespace))
+    return sorted(
+        name
+        for name, value in space.items()
+        if not name.startswith("_") and callable(value) and str(getattr(value, "__module__", "")).startswith(own)
+    )
+
+
 def main() -> None:
     import torch
 
     lists = {namespace: documented(namespace) for namespace in FUNCTIONS + CLASSES}
+    lists |= {namespace: public(namespace) for namespace in PROCESSES}
     parts = [f'  "torch version": "{torch.__version__.partition("+")[0]}"']
     parts += [f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in lists.items()]
     NAMES.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")

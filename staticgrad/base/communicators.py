@@ -185,7 +185,7 @@ class Communicator:
         """Put the values of member i into `out[i]`, for all."""
         self.meet("all_gather", values)
         if self.mpi is None:
-            out[0] = values
+            out[...] = values
         else:
             self.mpi.Allgather(plain(values), plain(out))
 
@@ -214,7 +214,7 @@ class Communicator:
         self.meet("gather", values, "to", root)
         if self.mpi is None:
             assert out is not None
-            out[0] = values
+            out[...] = values
         else:
             self.mpi.Gather(plain(values), None if out is None else plain(out), root)
 
@@ -290,6 +290,8 @@ def plain(values: np.ndarray) -> np.ndarray:
 groups: dict[int, Communicator] = {}
 """The groups that exist, by number; 0 is all processes."""
 _count = 0
+supposed = 1
+"""The number of members of the group of a process by itself: `staticgrad scale` plans for more than there are."""
 watch: Watch | None = None
 """What the processes learn of each other's failures. None in a process by itself, and for an MPI that serves one thread."""
 
@@ -327,7 +329,7 @@ def start(timeout: float = TIMEOUT) -> Communicator:
                 f"init_process_group: WORLD_SIZE is {os.environ['WORLD_SIZE']}, and no MPI started this process",
                 "start it with `staticgrad launch -n N train.py`, or with mpirun",
             )
-        made = Communicator(0, (0,), None, 0)
+        made = Communicator(0, tuple(range(supposed)), None, 0)
     groups[0] = made
     return made
 

@@ -13,6 +13,7 @@ from ..base.communicators import DistError
 from ..namespaces.modules import refusing
 from . import nn
 from .collectives import (
+    P2POp,
     Work,
     all_gather,
     all_gather_into_tensor,
@@ -20,6 +21,7 @@ from .collectives import (
     all_to_all,
     all_to_all_single,
     barrier,
+    batch_isend_irecv,
     broadcast,
     gather,
     irecv,
@@ -49,30 +51,36 @@ from .process_groups import (
     get_backend,
     get_global_rank,
     get_group_rank,
+    get_node_local_rank,
     get_process_group_ranks,
     get_rank,
     get_world_size,
     group,
     init_process_group,
     is_available,
+    is_backend_available,
     is_gloo_available,
     is_initialized,
     is_mpi_available,
     is_nccl_available,
     is_torchelastic_launched,
+    is_ucc_available,
+    is_xccl_available,
     new_group,
 )
 from .verification import verify
 
 __all__ = [
-    "Backend", "DistError", "GroupMember", "ProcessGroup", "ReduceOp", "Work", "algorithms", "all_gather",
-    "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier", "broadcast",
-    "broadcast_object_list", "checkpoint", "destroy_process_group", "gather", "gather_object", "get_backend",
-    "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group",
-    "init_process_group", "irecv", "is_available", "is_gloo_available", "is_initialized", "is_mpi_available",
-    "is_nccl_available", "is_torchelastic_launched", "isend", "monitored_barrier", "new_group", "nn", "recv",
-    "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send",
-    "send_object_list", "verify",
+    "Backend", "DistError", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work", "algorithms", "all_gather",
+    "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier",
+    "batch_isend_irecv", "broadcast", "broadcast_object_list", "checkpoint", "destroy_process_group", "gather",
+    "gather_object", "get_backend", "get_global_rank", "get_group_rank", "get_node_local_rank", "get_process_group_ranks",
+    "get_rank", "get_world_size", "group", "init_process_group", "irecv", "is_available", "is_backend_available",
+    "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
+    "is_ucc_available", "is_xccl_available", "isend", "monitored_barrier", "new_group", "nn", "recv", "recv_object_list",
+    "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "send_object_list",
+    "verify",
 ]  # fmt: skip
 
-__getattr__ = refusing(__name__, __all__, lazy={"algorithms": f"{__name__}.algorithms", "checkpoint": f"{__name__}.checkpoint"})
+_LAZY = {"algorithms": f"{__name__}.algorithms", "checkpoint": f"{__name__}.checkpoint"}
+__getattr__ = refusing(__name__, __all__, "DISTRIBUTED_REPLACED", _LAZY)

@@ -358,3 +358,21 @@ def recv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, g
     of.mpi.Recv(plain(out), MPI.ANY_SOURCE, tag, status)
     _write(tensor, _around(out))
     return of.ranks[status.Get_source()]
+
+
+class P2POp:
+    """A message that `batch_isend_irecv` begins. op: `isend` or `irecv`; peer: the other process."""
+
+    def __init__(
+        self, op: Any, tensor: Any, peer: int | None = None, group: Any = None, tag: int = 0, group_peer: int | None = None
+    ):  # fmt: skip
+        if op not in (isend, irecv):
+            raise ArgumentError("P2POp: op is isend or irecv")
+        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = op, tensor, peer, group, tag, group_peer
+
+
+def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
+    """Begin several messages. Raises ArgumentError for other objects."""
+    if not p2p_op_list or not all(isinstance(one, P2POp) for one in p2p_op_list):
+        raise ArgumentError("batch_isend_irecv: a list of P2POp is expected")
+    return [one.op(one.tensor, one.peer, one.group, one.tag, one.group_peer) for one in p2p_op_list]

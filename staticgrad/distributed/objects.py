@@ -16,7 +16,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     if len(object_list) != of.size:
         raise ArgumentError(f"all_gather_object: a list of {of.size} items is expected, one for each process")
     of.meet("all_gather_object")
-    object_list[:] = [obj] if of.mpi is None else of.mpi.allgather(obj)
+    object_list[:] = [obj] * of.size if of.mpi is None else of.mpi.allgather(obj)
 
 
 def broadcast_object_list(

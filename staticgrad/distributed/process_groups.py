@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Self
@@ -94,6 +95,29 @@ def is_gloo_available() -> bool:
 def is_nccl_available() -> bool:
     """False: there are no GPUs."""
     return False
+
+
+def is_ucc_available() -> bool:
+    """False: MPI carries the arrays."""
+    return False
+
+
+def is_xccl_available() -> bool:
+    """False: there are no GPUs."""
+    return False
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether `init_process_group` accepts the name of a backend, and it can be used."""
+    return backend.lower() in BACKENDS and (backend.lower() == "gloo" or is_mpi_available())
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """This process's number on its host, as the launcher says. Raises DistError without a launcher and a fallback."""
+    found = os.environ.get("LOCAL_RANK")
+    if found is None and fallback_rank is None:
+        raise DistError("LOCAL_RANK is not in the environment: a launcher sets it", "pass fallback_rank")
+    return int(found) if found is not None else int(fallback_rank or 0)
 
 
 def is_torchelastic_launched() -> bool:

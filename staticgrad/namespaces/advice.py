@@ -87,6 +87,59 @@ FUNC_REPLACED = {
 }
 """The same for `torch.func`."""
 
+TRANSPORT = "MPI carries the arrays: init_process_group() needs no store and no address"
+OPTIONS = "it is inside of PyTorch's backends: pass the arguments to the function"
+DISTRIBUTED_REPLACED = {
+    **dict.fromkeys(
+        ("FileStore", "HashStore", "PrefixStore", "Store", "TCPStore", "register_rendezvous_handler", "rendezvous"), TRANSPORT
+    ),
+    **dict.fromkeys(
+        (
+            "AllToAllOptions", "AllreduceCoalescedOptions", "AllreduceOptions", "BackendConfig", "BarrierOptions",
+            "BroadcastOptions", "GatherOptions", "GroupName", "Logger", "ProcessGroupGloo", "RankType", "ReduceOptions",
+            "ReduceScatterOptions", "ScatterOptions", "get_backend_config", "record_comm",
+        ),
+        OPTIONS,
+    ),
+    **dict.fromkeys(("DistBackendError", "DistNetworkError", "DistStoreError", "QueueEmptyError"), "catch DistError"),
+    **dict.fromkeys(
+        ("DebugLevel", "get_debug_level", "set_debug_level", "set_debug_level_from_env"), "exchanges are always checked"
+    ),
+    **dict.fromkeys(("BuiltinCommHookType", "GradBucket", "Reducer"), "exchange gradients in the step, or pass bucket_cap_mb"),
+    **dict.fromkeys(("DeviceMesh", "init_device_mesh"), "make groups with new_group, one for each row and column"),
+    **dict.fromkeys(("all_reduce_coalesced", "all_gather_coalesced"), "exchange one array of all values"),
+    **dict.fromkeys(("all_gather_single", "reduce_scatter_single"), "use all_gather_into_tensor and reduce_scatter_tensor"),
+    **dict.fromkeys(("new_subgroups", "new_subgroups_by_enumeration", "split_group"), "call new_group for each of them"),
+    "shrink_group": "start again with `staticgrad launch --restarts`",
+    "StateDictType": "get_state_dict has one form",
+    "supports_complex": "complex numbers are not exchanged: exchange real and imaginary parts",
+    "get_pg_count": "keep the groups that new_group returns",
+    "remote_device": "tensors are in the process's own memory",
+    "reduce_op": "write ReduceOp",
+    "breakpoint": "use Python's breakpoint() in one process, and barrier() in the others",
+    "get_default_backend_for_device": "it is 'mpi'",
+    "DistributedOptimizer": "it needs remote calls: use ZeroRedundancyOptimizer",
+    "PostLocalSGDOptimizer": "average parameters with all_reduce every few steps",
+    "as_functional_optim": "it needs remote calls: use an optimizer in the step",
+    **dict.fromkeys(("load_state_dict", "save_state_dict"), "they are load and save"),
+    "load_sharded_optimizer_state_dict": "load takes the state of an optimizer",
+    **dict.fromkeys(
+        (
+            "HuggingFaceStorageReader", "HuggingFaceStorageWriter", "QuantizedHuggingFaceStorageReader", "StorageReader",
+            "StorageWriter",
+        ),
+        "checkpoints are folders of safetensors files",
+    ),
+    **dict.fromkeys(
+        ("LoadPlan", "LoadPlanner", "ReadItem", "SavePlan", "SavePlanner", "WriteItem"),
+        "change the state before it is saved, or after it is loaded",
+    ),
+    **dict.fromkeys(("gather", "scatter"), "use all_gather, or send rows with all_to_all"),
+    "all_to_all_single": "use all_to_all",
+    "Function": "use autograd.Function",
+}  # fmt: skip
+"""The same for `torch.distributed` and what is below it."""
+
 PYTORCH = frozenset(
     [
         "Event",

@@ -176,6 +176,16 @@ def messages():
 
 
 @check
+def batches_of_messages():
+    other = 1 - dist.get_rank()
+    x = sg.zeros(3, dtype=sg.float64)
+    for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, sg.tensor(own()), other), dist.P2POp(dist.irecv, x, other)]):
+        work.wait()
+    assert_array_equal(x.numpy(), own(rank=other))
+    assert dist.get_node_local_rank() == dist.get_rank()
+
+
+@check
 def objects():
     n, r = dist.get_world_size(), dist.get_rank()
     found = [None] * n

@@ -17,4 +17,4 @@ __all__ = [
     "save",
 ]  # fmt: skip
 
-__getattr__ = refusing(__name__, __all__, lazy={"state_dict": f"{__name__}.state_dict"})
+__getattr__ = refusing(__name__, __all__, "DISTRIBUTED_REPLACED", lazy={"state_dict": f"{__name__}.state_dict"})

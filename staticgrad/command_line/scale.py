@@ -1,0 +1,189 @@
+"""`scale`: a step on many processes, predicted from its plan.
+
+One process plans the step as one of N would, and times its instructions. What a process exchanges takes the time of the best
+of a few algorithms on a network of a latency and a rate: the alpha-beta model of collectives (Thakur, Rabenseifner and Gropp,
+"Optimization of collective communication operations in MPICH", 2005). Exchanges follow one another and go on beside the
+instructions that do not need their results, which come last.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..base import communicators
+from ..compiler.lower.instructions import PER_RUN
+from ..distributed import destroy_process_group, is_initialized
+from ..viz.subjects import called, compiled_of
+from .programs import Misuse, inputs_of, subject
+
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+BYTES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+
+
+class Net(NamedTuple):
+    """Between two processes. latency: seconds of an empty message; rate: bytes a second."""
+
+    latency: float
+    rate: float
+
+
+class Prediction(NamedTuple):
+    """Of one number of processes. Times in seconds; memory in bytes: variables, results and the arena of a plan."""
+
+    ranks: int
+    step: float
+    computing: float
+    communicating: float
+    hidden: float
+    latency: float
+    """The part of `communicating` that an infinite rate would leave."""
+    memory: int
+    algorithms: str
+
+
+def network(text: str) -> Net:
+    """ "100us,10Gbit" or "2us,12GB". Raises Misuse."""
+    found = re.fullmatch(r"([\d.]+)(s|ms|us|ns),([\d.]+)([kmgt]?)(bit|b)(?:/s|ps)?", text.strip(), re.IGNORECASE)
+    if found is None:
+        raise Misuse(f"--net is a latency and a rate, for example 100us,10Gbit, got {text!r}")
+    rate = float(found[3]) * BYTES[found[4].lower()] / (8 if found[5].lower() == "bit" else 1)
+    return Net(float(found[1]) * SECONDS[found[2].lower()], rate)
+
+
+def duration(kind: str, size: int, ranks: int, net: Net) -> tuple[float, str]:
+    """Seconds of an exchange, and the algorithm that takes them. size: bytes that a process gives."""
+    if ranks == 1:
+        return 0.0, "none"
+    a, b, p, rounds = net.latency, size / net.rate, ranks, math.ceil(math.log2(ranks))
+    ways: dict[str, float]
+    if kind == "all_reduce":
+        ways = {
+            "tree": rounds * (a + b),
+            "halves": 2 * rounds * a + 2 * b * (p - 1) / p,
+            "ring": 2 * (p - 1) * (a + b / p),
+        }
+        if p & (p - 1):  # halving needs a power of two: the others join in two more rounds
+            ways["halves"] += 2 * (a + b)
+    elif kind == "all_gather":
+        ways = {"doubling": rounds * a + (p - 1) * b, "ring": (p - 1) * (a + b)}
+    elif kind == "reduce_scatter":
+        ways = {"halves": rounds * a + b * (p - 1) / p, "ring": (p - 1) * (a + b / p)}
+    elif kind == "all_to_all":
+        ways = {"pairs": (p - 1) * (a + b / p)}
+    else:
+        ways = {"tree": rounds * (a + b), "scatter and gather": (rounds + p - 1) * a + 2 * b * (p - 1) / p}
+    best = min(ways, key=ways.__getitem__)
+    return ways[best], best
+
+
+def predict(plan: Any, times: Mapping[int, float], ranks: int, net: Net) -> Prediction:
+    """The step of a plan that was made for so many processes. times: microseconds of instructions, by number."""
+    graph = plan.builder.graph
+    now, link, waited, communicating, latency = 0.0, 0.0, 0.0, 0.0, 0.0
+    ends: dict[Any, float] = {}
+    after: set[Any] = set()
+    """Nodes that need the result of an exchange."""
+    late: list[tuple[float, Any]] = []
+    used: dict[str, None] = {}
+    if any(node.op.exchanges for node in graph.nodes):
+        communicating = link = latency = math.ceil(math.log2(ranks)) * net.latency  # processes compare their plans
+    for i, instruction in enumerate(plan.instructions):
+        nodes = {*instruction.nodes, *([] if instruction.node is None else [instruction.node])}
+        took = times.get(i, 0.0) * 1e-6
+        exchanges = [node for node in nodes if node.op.exchanges]
+        if exchanges:
+            node = exchanges[0]
+            cost, algorithm = duration(node.op.name, node.inputs[0].type.nbytes, ranks, net)
+            used[algorithm] = None
+            latency += duration(node.op.name, 0, ranks, net)[0]
+            communicating += cost
+            link = ends[node] = max(now, link) + cost
+            after |= _reading(graph, node)
+        elif nodes & after:
+            late.append((took, nodes))
+        else:
+            now += took
+    for took, nodes in late:
+        ready = max((end for node, end in ends.items() if nodes & _reading(graph, node)), default=0.0)
+        waited += max(0.0, ready - now)
+        now = max(now, ready) + took
+    now, waited = max(now, link), waited + max(0.0, link - now)
+    hidden = 1 - waited / communicating if communicating else 1.0
+    return Prediction(ranks, now, now - waited, communicating, max(0.0, hidden), latency, _memory(plan), ", ".join(used))
+
+
+def _reading(graph: Any, node: Any) -> set[Any]:
+    """The nodes that need the value of an exchange, other exchanges aside, which only begin after it."""
+    found: set[Any] = set()
+    waiting = [user for user in graph.succ[node] if not user.op.exchanges]
+    while waiting:
+        user = waiting.pop()
+        if user not in found:
+            found.add(user)
+            waiting += [other for other in graph.succ[user] if not other.op.exchanges]
+    return found
+
+
+def _memory(plan: Any) -> int:
+    arrays: dict[int, int] = {id(array): array.nbytes for array in plan.bound.values()}
+    roots = {buffer.root for instruction in plan.instructions for buffer, _ in instruction.buffers}
+    found: int = plan.memory[0] + sum(arrays.values()) + sum(root.nbytes for root in roots if root.kind in PER_RUN)
+    return found
+
+
+def scale(given: Namespace) -> int:
+    """Print the predictions."""
+    try:
+        ranks = [int(n) for n in given.ranks.split(",")]
+    except ValueError:
+        ranks = []
+    if not ranks or min(ranks) < 1:
+        raise Misuse(f"--ranks are numbers of processes, for example 8,64,512, got {given.ranks!r}")
+    net = network(given.net)
+    found = [*_predictions(given, ranks, net)]
+    if given.json:
+        print(json.dumps([row._asdict() for row in found]))
+        return 0
+    print(f"{given.program} on a network of {given.net}, {found[0].computing * 1e3:.2f} ms of computing in each process")
+    print("ranks    step/ms  communication/ms  hidden  memory/MB  algorithm")
+    for row in found:
+        print(
+            f"{row.ranks:5} {row.step * 1e3:10.2f} {row.communicating * 1e3:17.2f} {row.hidden:7.0%} {row.memory / 1e6:10.1f}  "
+            f"{row.algorithms}"
+        )
+    worst = max(found, key=lambda row: row.step)
+    waits = worst.step - worst.computing
+    if waits > worst.computing / 10:
+        share = worst.latency / worst.communicating
+        print(
+            f"at {worst.ranks} ranks {waits * 1e3:.2f} ms are waiting; {share:.0%} of the communication is latency: "
+            + ("fewer and larger buckets help" if share > 0.5 else "fewer bytes, or more samples between two exchanges, help")
+        )
+    return 0
+
+
+def _predictions(given: Namespace, ranks: list[int], net: Net) -> Iterator[Prediction]:
+    measured: dict[Any, dict[int, float]] = {}
+    for number in ranks:
+        communicators.supposed = number
+        try:
+            step, module = subject(given.program)
+            inputs = inputs_of(step, module, given.inputs, given.shapes, given.seed)
+            compiled = compiled_of(step)
+            if compiled is None:
+                raise Misuse(f"{given.program} is no function")
+            plan = called(compiled, "scale", inputs).plan
+            kinds = tuple((instruction.kind, instruction.work) for instruction in plan.instructions)
+            if kinds not in measured:  # each plan once, so that rows differ by their exchanges alone
+                plan.profile(given.repeats)
+                measured[kinds] = dict(plan.times)
+            yield predict(plan, measured[kinds], number, net)
+        finally:
+            communicators.supposed = 1
+            if is_initialized():
+                destroy_process_group()  # of so many processes as there are not
