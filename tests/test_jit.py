@@ -39,7 +39,7 @@ def test_files_of_torchscript_are_refused():
     ("name", "text"),
     [
         ("quantize_per_tensor_dynamic", "tensors are not quantized"),
-        ("sparse_bsr_tensor", "tensors are dense"),
+        ("sparse_bsr_tensor", "there is one sparse layout"),
         ("cudnn_convolution", "call the function without this prefix"),
         ("hash_tensor", "64 bits without sign"),
         ("ScriptModule", "sg.compile\\(f\\) compiles a function"),

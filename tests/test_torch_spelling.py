@@ -301,7 +301,7 @@ def test_missing_names_of_other_namespaces(space: str, name: str, text: str):
 
 
 ABSENT = [
-    ("to_sparse", "tensors are dense: leave the call out"),
+    ("to_sparse_csr", "there is one sparse layout: use x.to_sparse()"),
     ("symeig", "PyTorch removed it: use sg.linalg.eigh(x)"),
     ("dequantize", "tensors are not quantized"),
 ]
