@@ -16,28 +16,27 @@ from .base import garbage as _garbage
 _importing = _garbage.paused(old=True)
 _importing.__enter__()  # left at the end of this file, or with this module where an import fails
 
-import numpy as np
-
 from . import torch_names, version
+from .base import types as _types
 from .base.devices import check_device, device
-from .base.number_limits import finfo, iinfo
-from .base.types import (
+from .base.dtypes import (
     ABSENT_DTYPES,
     as_dtype,
     bool_,
-    category,
     complex64,
     complex128,
+    dtype,
     float32,
     float64,
-    get_default_dtype,
     int8,
     int16,
     int32,
     int64,
-    set_default_dtype,
+    public,
     uint8,
 )
+from .base.number_limits import finfo, iinfo
+from .base.types import category, set_default_dtype
 from .eager import (
     BoolTensor,
     ByteTensor,
@@ -137,7 +136,6 @@ has_lapack = has_spectral = True
 has_mkl = has_openmp = False
 default_generator = generator
 newaxis = None
-dtype = np.dtype
 inf = math.inf
 
 nan = math.nan
@@ -333,19 +331,29 @@ def numel(input: Any) -> builtins.int:
     return builtins.int(input.numel())
 
 
-def result_type(tensor1: Any, tensor2: Any) -> np.dtype:
+def get_default_dtype() -> dtype:
+    """The floating dtype that Python floats and `int / int` take: float32 unless set.
+
+    Examples:
+        >>> sg.get_default_dtype()
+        torch.float32
+    """
+    return public(_types.get_default_dtype())
+
+
+def result_type(tensor1: Any, tensor2: Any) -> dtype:
     """The dtype that two operands take together.
 
     Examples:
         >>> sg.result_type(sg.tensor([1]), sg.tensor([1.0]))
-        dtype('float32')
+        torch.float32
     """
-    return promoted(tensor1, tensor2)
+    return public(promoted(tensor1, tensor2))
 
 
-def promote_types(type1: Any, type2: Any) -> np.dtype:
+def promote_types(type1: Any, type2: Any) -> dtype:
     """The dtype that tensors of two dtypes take together."""
-    return promoted(empty((1,), dtype=type1), empty((1,), dtype=type2))
+    return public(promoted(empty((1,), dtype=type1), empty((1,), dtype=type2)))
 
 
 def can_cast(from_: Any, to: Any) -> builtins.bool:

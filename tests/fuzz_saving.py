@@ -27,7 +27,7 @@ import numpy as np
 
 import staticgrad as sg
 from staticgrad import functional as F
-from staticgrad.base import types
+from staticgrad.base import dtypes, types
 from staticgrad.compiler.program import Program
 from staticgrad.errors import CompileError, GraphError, StaticgradError
 from staticgrad.interchange import graph_json
@@ -132,7 +132,7 @@ def _changed(rng: random.Random, old: Any) -> Any:
         shuffled = rng.sample(old, len(old))
         near = [old[:-1], [*old, old[-1]], shuffled, [old[0]] * len(old), old[::-1]]
     elif isinstance(old, str):
-        near = [rng.choice(list(REGISTRY)), rng.choice(list(types.SHORT)).name, old + "x"]
+        near = [rng.choice(list(REGISTRY)), rng.choice(list(dtypes.SHORT)).name, old + "x"]
     elif isinstance(old, bool):
         near = [not old]
     return rng.choice(near) if near and rng.random() < 0.7 else rng.choice(VALUES)

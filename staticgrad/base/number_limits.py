@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentTypeError
-from .types import AbsentDType, as_dtype, get_default_dtype
+from .dtypes import DType, as_dtype
+from .types import get_default_dtype
 
 LIMITS = {
     "float16": (16, 2.0**-10, 2.0**-14, 65504.0, 1e-3),
@@ -34,7 +35,7 @@ class finfo:
 
     def __init__(self, type: Any = None):
         limits: tuple[int, float, float, float, float] | None
-        if isinstance(type, AbsentDType):
+        if isinstance(type, DType) and type.numpy is None:
             self.dtype = "float16" if type.is_complex else type.name
             limits = LIMITS.get(self.dtype)
         else:
@@ -70,8 +71,8 @@ class iinfo:
     """
 
     def __init__(self, type: Any):
-        kind = type if isinstance(type, AbsentDType) else as_dtype(type)
-        if isinstance(kind, AbsentDType) or kind.kind not in "iu":
+        kind = type if isinstance(type, DType) else as_dtype(type)
+        if kind.kind not in "iu" or getattr(kind, "numpy", kind) is None:
             raise ArgumentTypeError("iinfo() requires an integer input type", f"use finfo for {kind}")
         limits = np.iinfo(kind)
         self.dtype, self.bits, self.min, self.max = str(limits.dtype), limits.bits, int(limits.min), int(limits.max)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import re
 from collections.abc import Iterable, Sequence
 from operator import index
 from typing import Any, TypeAlias
@@ -18,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import ArgumentError, AxisError, DTypeError, ShapeError, StaticgradError, UnknownExtentError
+from .dtypes import COMPLEX_OF, PART_OF, SHORT, DType, as_dtype
 
 Shape = tuple[Any, ...]
 """Extents: integers >= 0, or None for one that is known only at run time."""
@@ -40,16 +40,6 @@ float64 = np.dtype(np.float64)
 complex64 = np.dtype(np.complex64)
 complex128 = np.dtype(np.complex128)
 
-DTYPES = (bool_, uint8, int8, int16, int32, int64, float32, float64)
-"""The dtypes that kernels compute with."""
-COMPLEX_OF: dict[np.dtype, np.dtype] = {float32: complex64, float64: complex128}
-"""The dtype of numbers whose parts have a floating dtype."""
-PART_OF: dict[np.dtype, np.dtype] = {complex64: float32, complex128: float64}
-"""The dtype of the parts of complex numbers."""
-SUPPORTED = frozenset((*DTYPES, *PART_OF))
-SHORT: dict[np.dtype, str] = dict(
-    zip((*DTYPES, *PART_OF), ("bool", "u8", "i8", "i16", "i32", "i64", "f32", "f64", "c64", "c128"), strict=True)
-)
 INEXACT = "fc"
 """The kinds of dtypes that have gradients: floating and complex numbers."""
 
@@ -58,12 +48,7 @@ default_float = float32
 
 
 def get_default_dtype() -> np.dtype:
-    """The floating dtype that Python floats and `int / int` take: float32 unless set.
-
-    Examples:
-        >>> sg.get_default_dtype()
-        dtype('float32')
-    """
+    """The floating dtype that Python floats and `int / int` take: float32 unless set."""
     return default_float
 
 
@@ -74,68 +59,6 @@ def set_default_dtype(dtype: DTypeLike) -> None:
     if dtype.kind != "f":
         raise DTypeError(f"set_default_dtype: only floating dtypes are supported as the default, got {dtype}")
     default_float = dtype
-
-
-TENSOR_NAMES = {
-    "ByteTensor": uint8, "CharTensor": int8, "ShortTensor": int16, "IntTensor": int32, "LongTensor": int64,
-    "BoolTensor": bool_, "FloatTensor": float32, "DoubleTensor": float64,
-}  # fmt: skip
-"""PyTorch's names of tensors of a dtype, `FloatTensor` and its kin."""
-SHORT_NAMES: dict[str, np.dtype] = {
-    "long": int64, "int": int32, "short": int16, "float": float32, "double": float64, "bool": bool_,
-    "cfloat": complex64, "cdouble": complex128,
-}  # fmt: skip
-"""PyTorch's other names of dtypes, `sg.long` and its kin: "torch.int" is int32, where NumPy's "int" is int64."""
-PYTORCH = "torch."
-
-
-class AbsentDType:
-    """A dtype of PyTorch's that tensors don't have here. Programs name it in tables and branches; using it is refused."""
-
-    def __init__(self, name: str):
-        kind, bits = re.match(r"(\D+)(\d+)", name).groups()  # type: ignore[union-attr]
-        self.name = name
-        self.itemsize = max(1, int(bits) // 8)
-        self.is_floating_point = kind in ("float", "bfloat")
-        self.is_complex = kind == "complex"
-        self.is_signed = kind not in ("uint", "quint", "bits")
-
-    def __repr__(self) -> str:
-        return f"torch.{self.name}"
-
-
-ABSENT = (
-    "float16", "bfloat16", "complex32", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
-    "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2", "qint8", "qint32", "quint8", "quint2x4", "quint4x2",
-    "int1", "int2", "int3", "int4", "int5", "int6", "int7", "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7",
-    "bits8", "bits16", "bits1x8", "bits2x4", "bits4x2",
-)  # fmt: skip
-"""Names of PyTorch's other dtypes."""
-ABSENT_DTYPES = {name: AbsentDType(name) for name in ABSENT}
-ABSENT_DTYPES |= {"half": ABSENT_DTYPES["float16"], "chalf": ABSENT_DTYPES["complex32"]}
-
-
-def as_dtype(dtype: Any) -> np.dtype:
-    """Normalize what NumPy takes for a dtype; `float` is float64 and `int` int64, as in NumPy and PyTorch.
-
-    "torch.float32" and "torch.FloatTensor" are taken, too. Raises DTypeError for an unsupported one.
-    """
-    if dtype.__class__ is str and dtype.startswith(PYTORCH):
-        name = dtype.removeprefix(PYTORCH)
-        dtype = TENSOR_NAMES.get(name) or SHORT_NAMES.get(name) or name
-    elif dtype.__class__ is AbsentDType:
-        use = (
-            "float32: tensors here are of 32 or 64 bits" if dtype.is_floating_point or dtype.is_complex else "an integer dtype"
-        )
-        raise DTypeError(f"dtype {dtype.name} is not supported", f"use {use}")
-    try:
-        result: np.dtype = np.dtype(dtype)
-    except TypeError:
-        raise DTypeError(f"{dtype!r} is not a dtype", f"use one of {', '.join(map(str, SHORT))}") from None
-    result = result if result.isnative else result.newbyteorder("=")
-    if result not in SUPPORTED:
-        raise DTypeError(f"dtype {result} is not supported", f"use one of {', '.join(map(str, SHORT))}")
-    return result
 
 
 def category(dtype: np.dtype) -> int:
@@ -202,7 +125,7 @@ class TensorType:
 
     def __init__(self, shape: Shape, dtype: np.dtype):
         self.shape = shape
-        self.dtype = dtype
+        self.dtype = dtype.numpy if dtype.__class__ is DType else dtype  # type: ignore[assignment]
 
     @property
     def ndim(self) -> int:
@@ -262,7 +185,7 @@ class UnrankedType(TensorType):
     __slots__ = ()
 
     def __init__(self, dtype: np.dtype):
-        self.dtype = dtype
+        self.dtype = as_dtype(dtype)
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]

@@ -8,7 +8,8 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from ..base.devices import check_device
-from ..base.types import SUPPORTED, DTypeLike, as_dtype, get_default_dtype
+from ..base.dtypes import SUPPORTED, as_dtype
+from ..base.types import DTypeLike, get_default_dtype
 from ..errors import ArgumentError, DTypeError
 from ..operators import Symbol, TensorLike, as_array, frontends, state
 from ..operators import Tensor as AnyTensor

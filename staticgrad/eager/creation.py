@@ -9,12 +9,11 @@ from typing import Any, Unpack, cast
 import numpy as np
 
 from ..base.devices import check_device
+from ..base.dtypes import TENSOR_NAMES, as_dtype
 from ..base.types import (
-    TENSOR_NAMES,
     DTypeLike,
     ShapeLike,
     TensorType,
-    as_dtype,
     as_shape,
     check_unmasked,
     get_default_dtype,

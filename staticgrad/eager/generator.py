@@ -15,8 +15,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from ..base.dtypes import PART_OF, as_dtype
 from ..base.locks import rlock
-from ..base.types import PART_OF, DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number
+from ..base.types import DTypeLike, ShapeLike, as_shape, get_default_dtype, is_number
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef
 from ..operators import (

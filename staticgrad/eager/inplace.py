@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..base.types import PART_OF, category, shape_text
+from ..base.dtypes import PART_OF
+from ..base.types import category, shape_text
 from ..errors import DTypeError, GradientError, GraphError, ShapeError
 from ..ir import REGISTRY
 from ..operators import F, Lifted, Symbol, apply, frontends, misuse, state

@@ -14,6 +14,7 @@ from weakref import ref
 
 import numpy as np
 
+from ..base.dtypes import PUBLIC, DType
 from ..operators import Count, F, Size, count_of, disabled_torch_function, misuse, state
 from ..operators import Tensor as AnyTensor
 from .tape import FreedTensor, Record, memory_of
@@ -78,8 +79,8 @@ class Pending(PublicTensor):
         return Size(self._value.shape)
 
     @property
-    def dtype(self) -> np.dtype:  # type: ignore[override]
-        return self._value.dtype
+    def dtype(self) -> DType:  # type: ignore[override]
+        return PUBLIC[self._value.dtype]
 
     @property
     def ndim(self) -> int:

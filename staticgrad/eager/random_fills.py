@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import PART_OF, is_number
+from ..base.dtypes import PART_OF
+from ..base.types import is_number
 from ..errors import ArgumentError, DTypeError
 from ..operators import F, Operators
 from ..ops.random import uniform_op

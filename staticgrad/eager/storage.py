@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.devices import CPU, Device
+from ..base.dtypes import DType, public
 from ..errors import ArgumentError
 from ..operators import frontends, state
 from .pending import settle_all
@@ -89,9 +90,9 @@ class TypedStorage(UntypedStorage):
     """The same memory as elements of a dtype."""
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> DType:
         """The dtype of an element."""
-        return self._elements.dtype
+        return public(self._elements.dtype)
 
     def untyped(self) -> UntypedStorage:
         """The same memory in bytes."""

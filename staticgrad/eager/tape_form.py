@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..base.dtypes import ANY_DTYPE
 from ..ir import NO_ATTRS, OpDef, lasting
 from ..ir.op import arity
 from .calls.composite_records import PART, CompositeRecord, PartRecord
@@ -213,7 +214,7 @@ class _Writer:
 
     def constant(self, prefix: str, value: Any) -> str:
         """A name for an object; equal shapes share one."""
-        key = value.__class__, value if value.__class__ is tuple or isinstance(value, np.dtype) else id(value)
+        key = value.__class__, value if value.__class__ is tuple or isinstance(value, ANY_DTYPE) else id(value)
         if key not in self.constants:
             self.constants[key] = f"{prefix}{len(self.constants)}"
             self.names[self.constants[key]] = value

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from ..base.dtypes import ANY_DTYPE, COMPLEX_OF, PUBLIC, SUPPORTED, DType, as_dtype
 from ..base.signals import module
-from ..base.types import COMPLEX_OF, SUPPORTED, DTypeLike, ShapeLike, as_dtype, get_default_dtype, normalize_axis, shape_text
+from ..base.types import DTypeLike, ShapeLike, get_default_dtype, normalize_axis, shape_text
 from ..errors import GradientError, ShapeError, user_position
 from ..ir import OpDef
 from ..operators import (
@@ -123,8 +124,8 @@ class Tensor(Operators):
         return Size(self._data.shape)
 
     @property
-    def dtype(self) -> np.dtype:  # type: ignore[override]
-        return self._data.dtype
+    def dtype(self) -> DType:  # type: ignore[override]
+        return PUBLIC[self._data.dtype]
 
     @property
     def ndim(self) -> int:
@@ -567,7 +568,7 @@ class Tensor(Operators):
     def view(self, *shape: ShapeLike | DTypeLike, dtype: DTypeLike | None = None) -> AnyTensor:
         """The same memory in another shape, or read as another dtype, through which no gradient flows. Raises ShapeError where
         only a copy could have the shape (`reshape` copies), and where the bytes of a row make no whole elements."""
-        if len(shape) == 1 and isinstance(shape[0], (np.dtype, type)):
+        if len(shape) == 1 and isinstance(shape[0], (*ANY_DTYPE, type)):
             dtype = shape[0]
         if dtype is not None:
             return _read_as(self, as_dtype(dtype))

@@ -7,7 +7,8 @@ from typing import Unpack
 
 import numpy as np
 
-from ..base.types import as_dtype, as_shape, get_default_dtype
+from ..base.dtypes import as_dtype
+from ..base.types import as_shape, get_default_dtype
 from ..operators import Options, Tensor, factory, public
 from .creation import tensor
 

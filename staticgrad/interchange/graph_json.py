@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.dtypes import SHORT
 from ..base.files import repeated_key
-from ..base.types import MOST_AXES, SHORT, StackType, TensorType, TupleType
+from ..base.types import MOST_AXES, StackType, TensorType, TupleType
 from ..errors import GraphError, StaticgradError, Where
 from ..ir import REGISTRY, Cell, Graph, Literal, Node, Subgraph, is_complex, over_complex
 from ..ir.text import clip, numbering, outputs_of

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import DType
 from ..base.types import TensorType
 from ..errors import Where
 from .op import OpDef
@@ -57,6 +58,11 @@ class _Fields:
     __slots__ = ("__weakref__", "_key", "after", "attrs", "inputs", "name", "op", "type", "uniform", "where")
 
 
+def _own(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a node: dtypes are NumPy's, which kernels and files know."""
+    return {name: value.numpy if value.__class__ is DType else value for name, value in attrs.items()}
+
+
 class Node(_Fields):
     """One operation of a graph.
 
@@ -89,7 +95,7 @@ class Node(_Fields):
     ) -> Node:
         new: Any = _Fields()
         shared = attrs.__class__ is MappingProxyType  # another node's
-        new.attrs = attrs if shared else MappingProxyType(dict(attrs)) if attrs else NO_ATTRS
+        new.attrs = attrs if shared else MappingProxyType(_own(attrs)) if attrs else NO_ATTRS
         new.op, new.inputs, new.type, new.name, new.where, new.after = op, inputs, type, name, where, after
         new.uniform = new._key = None
         new.__class__ = cls  # frozen from here on; a call per field would take most of the time

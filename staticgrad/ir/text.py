@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.dtypes import SHORT
 from ..base.files import replacing
-from ..base.types import SHORT, TensorType
+from ..base.types import TensorType
 from ..errors import Where
 from . import Cell, Graph, Literal, Node, Subgraph
 

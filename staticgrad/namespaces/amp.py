@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..base.types import as_dtype, get_default_dtype
+from ..base.dtypes import as_dtype
+from ..base.types import get_default_dtype
 from ..eager import Tensor, no_grad
 from ..errors import ArgumentError, GradientError
 from ..operators import F, frontends, is_tensor, state

@@ -6,7 +6,8 @@ from typing import Unpack
 
 import numpy as np
 
-from ..base.types import as_dtype, get_default_dtype
+from ..base.dtypes import as_dtype
+from ..base.types import get_default_dtype
 from ..eager.creation import tensor
 from ..operators import Options, Tensor, factory
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ..base import dtypes
 from ..base.libraries import MissingExtra
-from . import dtype_words
 from .absent import absent
 from .modules import Finder, resolve
 from .paths import PATHS
@@ -158,10 +158,10 @@ class TorchFront(Front):
             vars(module)[self.root] = module  # PyTorch's has itself as a member, too
 
     def begin(self) -> None:
-        dtype_words.enter()
+        dtypes.prefix = "torch."
 
     def end(self) -> None:
-        dtype_words.leave()
+        dtypes.prefix = ""
 
     def sources(self, path: str) -> Sequence[str]:
         return PATHS.get(path, () if path else ("",))

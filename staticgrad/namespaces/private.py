@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from ..base.devices import device
-from ..base.types import as_dtype
+from ..base.dtypes import as_dtype
 from ..eager import Tensor
 from ..eager import set_grad_enabled as _set_grad
 from ..eager.storage import TypedStorage, UntypedStorage  # noqa: F401 - `torch.storage`

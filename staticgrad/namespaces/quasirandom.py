@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.types import as_dtype, get_default_dtype
+from ..base.dtypes import as_dtype
+from ..base.types import get_default_dtype
 from ..eager import Tensor, generator
 from ..errors import ArgumentError
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import as_dtype, get_default_dtype
+from ..base.dtypes import as_dtype
+from ..base.types import get_default_dtype
 from ..eager import Tensor, randint, tensor
 from ..errors import ArgumentError
 from ..operators import Operators, Symbol, state

@@ -7,16 +7,15 @@ import os
 from collections.abc import Sequence
 from typing import IO, Any, TypeVar, Union
 
-import numpy as np
-
 from ..base.devices import device
+from ..base.dtypes import dtype
 from ..eager import PublicTensor as Tensor
 from ..operators.sizes import Size
 
 T = TypeVar("T")
 
 _int, _float, _bool, _complex = int, float, bool, complex
-_dtype, _device, _layout, _qscheme = np.dtype, device, str, str
+_dtype, _device, _layout, _qscheme = dtype, device, str, str
 _size = Union[Size, list[int], tuple[int, ...]]
 _TensorOrTensors = _TensorOrTensorsOrGradEdge = Union[Tensor, Sequence[Tensor]]
 _symsize = _size

@@ -10,7 +10,8 @@ import numpy as np
 
 from .. import functional
 from ..base.devices import check_device
-from ..base.types import DTypeLike, ShapeLike, as_dtype, get_default_dtype, normalize_axis, shape_text
+from ..base.dtypes import as_dtype
+from ..base.types import DTypeLike, ShapeLike, get_default_dtype, normalize_axis, shape_text
 from ..eager import Tensor
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..functional.dropouts import check_probability

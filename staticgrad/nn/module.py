@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, cast
 
 from ..base import signals
 from ..base.devices import check_device
-from ..base.types import INEXACT, DTypeLike, as_dtype
+from ..base.dtypes import as_dtype
+from ..base.types import INEXACT, DTypeLike
 from ..eager import Tensor, no_grad
 from ..eager.inplace import tracer
 from ..eager.tensor import Structure

@@ -8,13 +8,14 @@ from typing import Any, overload
 import numpy as np
 
 from ..base.devices import CPU, Device, check_device, is_device
-from ..base.types import SHORT_NAMES, TENSOR_NAMES, complex64, complex128, int8, uint8
+from ..base.dtypes import SHORT_NAMES, TENSOR_NAMES, DType
+from ..base.types import complex64, complex128, int8, uint8
 from ..errors import ArgumentError, DTypeError, ShapeError
 from .annotations import Tensor
 from .dispatch import F
 from .methods import Operators
 
-NAMES = {dtype: f"torch.{name}" for name, dtype in TENSOR_NAMES.items()}
+NAMES: dict[np.dtype, str] = {dtype: f"torch.{name}" for name, dtype in TENSOR_NAMES.items()}
 NAMES |= {complex64: "torch.ComplexFloatTensor", complex128: "torch.ComplexDoubleTensor"}
 
 
@@ -49,7 +50,7 @@ def to(
 ) -> Tensor:
     """This tensor in another dtype, on a device, or in the dtype of another tensor: `to(dtype)`, `to(device)`,
     `to(device, dtype)`, `to(other)`. Raises DeviceError for a device other than the CPU."""
-    if len(args) == 1 and device is None and isinstance(args[0], np.dtype):  # the usual call
+    if len(args) == 1 and device is None and args[0].__class__ is DType:  # the usual call
         dtype = args[0]
     else:
         _, dtype, _, copy, _ = parse_to(*args, device=device, dtype=dtype, copy=copy)
@@ -77,7 +78,7 @@ def type_as(self: Any, other: Any) -> Tensor:
 
 def _cast(name: str, dtype: np.dtype) -> Callable[[Any], Any]:
     def method(self: Any, memory_format: Any = None) -> Tensor:
-        return self if self.dtype is dtype else F.astype(self, dtype)
+        return self if self.dtype == dtype else F.astype(self, dtype)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"This tensor in {dtype}."

@@ -7,6 +7,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from ..base.devices import Device
+from ..base.dtypes import DType
 from ..base.types import Axis, DTypeLike, ShapeLike
 from ..eager.storage import TypedStorage, UntypedStorage
 from ..eager.tape import Handle, Record
@@ -970,7 +971,7 @@ class Tensor:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
     @property
-    def dtype(self) -> np.dtype: ...
+    def dtype(self) -> DType: ...
 
     def element_size(self) -> builtins.int:
         """Bytes of an element."""

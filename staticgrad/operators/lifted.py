@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.dtypes import PUBLIC, DType
 from ..base.types import TensorType, is_scalar, shape_text, type_of
 from ..errors import GradientError, GraphError, StaticgradError, TransformError, Where, user_line
 from ..ir import REGISTRY, Node, OpDef, is_complex, over_complex
@@ -206,9 +207,8 @@ class Lifted(Symbol):
         return shape
 
     @property
-    def dtype(self) -> np.dtype:  # type: ignore[override]
-        dtype: np.dtype = self.value.dtype
-        return dtype
+    def dtype(self) -> DType:  # type: ignore[override]
+        return PUBLIC[self.value.dtype]
 
     @property
     def name(self) -> str:  # type: ignore[override]

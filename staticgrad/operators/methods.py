@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.dtypes import DType
 from ..errors import DTypeError
 from .dispatch import F, numpy_twin_of
 from .former_names import warn_former
@@ -34,7 +35,7 @@ class Operators(Tensor):
             ORDINARY.add(cls)
 
     shape: Size
-    dtype: np.dtype
+    dtype: DType
 
     @property
     def _ranked(self) -> bool:

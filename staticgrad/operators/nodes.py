@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import SUPPORTED, as_dtype
 from ..base.types import (
-    SUPPORTED,
     TensorType,
     UnrankedType,
-    as_dtype,
     bool_,
     check_unmasked,
     complex128,

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import CLASSES
 from ..errors import ArgumentTypeError
 from .dispatch import SPECIAL, public_functions, state
 from .sizes import Size
 
 ORDINARY: set[type] = {int, float, bool, complex, str, NoneType, slice, EllipsisType, Size, type, np.ndarray}
-ORDINARY |= {np.dtype(code).__class__ for code in np.typecodes["All"]}
+ORDINARY |= CLASSES
 """Classes of arguments that take over nothing. The modes add their tensors."""
 SEQUENCES = frozenset({list, tuple})
 """Classes of arguments whose items are looked at, too."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
+from ..base.dtypes import ANY_DTYPE, PUBLIC, DType
 from ..base.types import INEXACT, DTypeLike, ShapeLike, UnrankedType, normalize_axis
 from ..errors import GraphError, TraceError
 from ..ir import Graph, Layout, Node
@@ -128,8 +129,8 @@ class Symbol(Operators):
         return Size(self.node.type.shape)
 
     @property
-    def dtype(self) -> np.dtype:  # type: ignore[override]
-        return self.node.type.dtype
+    def dtype(self) -> DType:  # type: ignore[override]
+        return PUBLIC[self.node.type.dtype]
 
     @property
     def name(self) -> str:  # type: ignore[override]  # found by it, so fixed
@@ -263,7 +264,7 @@ class Symbol(Operators):
 
     def view(self, *shape: ShapeLike | DTypeLike, dtype: DTypeLike | None = None) -> Tensor:
         """The same elements in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
-        if dtype is not None or (len(shape) == 1 and isinstance(shape[0], (np.dtype, type))):
+        if dtype is not None or (len(shape) == 1 and isinstance(shape[0], (*ANY_DTYPE, type))):
             self._no_value("its bytes", "fetch it, or return it from the compiled function, and write x.view(dtype) outside")
         out = F.reshape(self, *shape)  # type: ignore[arg-type]
         layout = self._layout()

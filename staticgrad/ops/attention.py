@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..base.types import SHORT, TensorType
+from ..base.dtypes import SHORT
+from ..base.types import TensorType
 from ..errors import ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, Routine, define
 from ..operators import F, Tensor, apply

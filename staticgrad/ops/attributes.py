@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from ..base.types import SUPPORTED, StackType, TensorType, TupleType
+from ..base.dtypes import ANY_DTYPE, SUPPORTED
+from ..base.types import StackType, TensorType, TupleType
 from ..ir import Attribute, Literal, Subgraph
 
 INT64 = 2**63
@@ -85,9 +84,9 @@ text = Attribute(
     lambda value, types: value.__class__ is str and len(value) <= LONGEST,
     optional=True,
 )
-dtype = Attribute("a dtype", lambda value, types: isinstance(value, np.dtype) and value in SUPPORTED)
+dtype = Attribute("a dtype", lambda value, types: isinstance(value, ANY_DTYPE) and value in SUPPORTED)
 floating_dtype = Attribute(
-    "a floating dtype", lambda value, types: isinstance(value, np.dtype) and value in SUPPORTED and value.kind == "f"
+    "a floating dtype", lambda value, types: isinstance(value, ANY_DTYPE) and value in SUPPORTED and value.kind == "f"
 )
 positive = Attribute(
     "a finite number above 0",

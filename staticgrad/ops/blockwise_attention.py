@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import SHORT, TensorType, bool_, broadcast_shapes, int64
+from ..base.dtypes import SHORT
+from ..base.types import TensorType, bool_, broadcast_shapes, int64
 from ..errors import ShapeError, UnknownExtentError
 from ..ir import Call, Clear, Layout, Native, Node, Routine, Scratch, define
 from ..operators import F, Tensor, apply

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import COMPLEX_OF, PART_OF, TensorType, broadcast_shapes, get_default_dtype, to_float, type_of
+from ..base.dtypes import COMPLEX_OF, PART_OF
+from ..base.types import TensorType, broadcast_shapes, get_default_dtype, to_float, type_of
 from ..errors import DTypeError, ShapeError
 from ..ir import OpDef, define
 from ..operators import F, Tensor, apply, composite, enter_as, torch_function

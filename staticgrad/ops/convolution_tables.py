@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.dtypes import SHORT
 from ..base.records import record
-from ..base.types import SHORT
 from ..ir import Routine, Scratch
 
 Pair = tuple[int, int]

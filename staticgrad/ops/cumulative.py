@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import DTYPES, SHORT
 from ..base.types import (
-    DTYPES,
-    SHORT,
     DTypeLike,
     TensorType,
     bool_,

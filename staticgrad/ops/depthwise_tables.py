@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..base.types import SHORT
+from ..base.dtypes import SHORT
 from ..ir import Routine, Scratch
 from .convolution_tables import Line, Pair, Spec, forward_line, frame, gradient_lines, outer_sum, whole_lines
 

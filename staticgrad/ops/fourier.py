@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import COMPLEX_OF, PART_OF
 from ..base.signals import module
-from ..base.types import COMPLEX_OF, PART_OF, TensorType, normalize_axis, to_float
+from ..base.types import TensorType, normalize_axis, to_float
 from ..errors import ArgumentError, DTypeError
 from ..ir import Attribute, OpDef, define
 from ..operators import F, Operators, Tensor, apply, as_array, spelled

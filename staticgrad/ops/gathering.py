@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import MOST_AXES, SHORT, TensorType, broadcast_shapes, int64, normalize_axis, shape_text
+from ..base.dtypes import SHORT
+from ..base.types import MOST_AXES, TensorType, broadcast_shapes, int64, normalize_axis, shape_text
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..ir import (
     REGISTRY,

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.dtypes import as_dtype
 from ..base.types import (
     DTypeLike,
-    as_dtype,
     bool_,
     broadcast_shapes,
     check_unmasked,

@@ -11,7 +11,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..base.types import SHORT, TensorType, bool_, int64, normalize_axis, shape_text
+from ..base.dtypes import SHORT
+from ..base.types import TensorType, bool_, int64, normalize_axis, shape_text
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, Operators, Symbol, Tensor, apply, enter_as, numpy_twin, respelled, routed, spelled, torch_function

@@ -11,15 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import DTYPES, PART_OF, SHORT, as_dtype
 from ..base.signals import module
 from ..base.types import (
-    DTYPES,
     INEXACT,
-    PART_OF,
-    SHORT,
     DTypeLike,
     TensorType,
-    as_dtype,
     bool_,
     category,
     int64,

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.types import SHORT, TensorType, shape_text
+from ..base.dtypes import SHORT
+from ..base.types import TensorType, shape_text
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, OpDef, Order, Routine, Scratch, define
 from ..operators import apply

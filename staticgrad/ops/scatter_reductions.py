@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import SHORT, TensorType, int64, shape_text
+from ..base.dtypes import SHORT
+from ..base.types import TensorType, int64, shape_text
 from ..errors import DTypeError, ShapeError
 from ..ir import Attribute, Call, Copy, Layout, Native, Node, OpDef, Routine, Scratch, define
 from ..operators import F, apply

@@ -6,7 +6,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..base.types import TensorType, as_dtype, is_scalar, promote, shape_text
+from ..base.dtypes import as_dtype
+from ..base.types import TensorType, is_scalar, promote, shape_text
 from ..errors import ArgumentError, ShapeError
 from ..ir import Pointwise, define
 from ..operators import (

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from ..base.dtypes import as_dtype
 from ..base.types import (
     ALL_AXES,
     Axis,
@@ -17,7 +18,6 @@ from ..base.types import (
     Shape,
     ShapeLike,
     TensorType,
-    as_dtype,
     as_shape,
     normalize_axes,
     normalize_axis,

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import PART_OF, part_dtype, shape_text
+from ..base.dtypes import PART_OF
+from ..base.types import part_dtype, shape_text
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, state, torch_function
 from .fourier import fitted, transform

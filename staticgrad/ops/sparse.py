@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..base.types import as_dtype, as_shape, float32, int64, normalize_axes, normalize_axis, shape_text
+from ..base.dtypes import as_dtype
+from ..base.types import as_shape, float32, int64, normalize_axes, normalize_axis, shape_text
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, IndexRangeError, ShapeError, UnsupportedError
 from ..operators import F, Operators, Tensor, frontends, is_tensor, torch_function
 from ..operators.sizes import Size

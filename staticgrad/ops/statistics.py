@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import Axis, as_dtype, bool_, normalize_axes, part_dtype, shape_text, to_float
+from ..base.dtypes import as_dtype
+from ..base.types import Axis, bool_, normalize_axes, part_dtype, shape_text, to_float
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, composite, frontends, numpy_twin, torch_function
 from .operands import dtype_of, extents, ndim_of, operand

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from ..base.types import PART_OF, get_default_dtype, part_dtype, shape_text
+from ..base.dtypes import PART_OF
+from ..base.types import get_default_dtype, part_dtype, shape_text
 from ..eager import Tensor, enable_grad, grad
 from ..eager.calls.kernels import OFF
 from ..eager.grad_mode import modes

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base.devices import device
-from ..base.types import SUPPORTED, as_dtype
+from ..base.dtypes import ANY_DTYPE, SUPPORTED, DType, as_dtype
 from ..eager import Tensor
 from ..operators import Symbol, frontends, state
 from ..operators.sizes import Size
@@ -28,7 +28,8 @@ BUILDERS: dict[str, Callable[[Any], Any]] = {
     "Counter": lambda pairs: Counter(dict(pairs)),
     "complex": lambda pair: complex(*pair),
     "bytes": base64.b64decode,
-    "dtype": as_dtype,
+    "dtype": DType,
+    "numpy.dtype": as_dtype,
     "device": device,
 }
 
@@ -77,8 +78,8 @@ class Table:
             return ["bytes", base64.b64encode(value).decode()]
         if kind is device:
             return ["device", str(value)]
-        if isinstance(value, np.dtype) and value in SUPPORTED:
-            return ["dtype", value.name]
+        if isinstance(value, ANY_DTYPE) and value in SUPPORTED:
+            return ["numpy.dtype" if isinstance(value, np.dtype) else "dtype", value.name]
         if isinstance(value, Tensor):
             return ["tensor", self._tensor(value)]
         if isinstance(value, (np.ndarray, np.generic)) and value.dtype in SUPPORTED:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.devices import device
-from ..base.types import as_dtype
+from ..base.dtypes import as_dtype
 from ..eager import Tensor
 from ..errors import DeviceError
 from ..operators.sizes import Size

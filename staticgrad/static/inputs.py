@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import DTypeLike, ShapeLike, TensorType, as_dtype, as_shape, shape_text
+from ..base.dtypes import as_dtype
+from ..base.types import DTypeLike, ShapeLike, TensorType, as_shape, shape_text
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import REGISTRY

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.types import SUPPORTED, check_unmasked, shape_text
+from ..base.dtypes import SUPPORTED
+from ..base.types import check_unmasked, shape_text
 from ..eager.calls.kernels import row_major
 from ..eager.tensor import PublicTensor, Tensor
 from ..errors import TraceError

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar, overload
 
 import numpy as np
 
+from ..base.dtypes import ANY_DTYPE
 from .containers import each, native_class, pairs, size
 from .plain import key as plain_key
 from .plain import same
@@ -258,7 +259,7 @@ def worded(label: str, old: Any, now: Any) -> str:
 
 
 def _plain(value: Any) -> bool:
-    return isinstance(value, (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, tuple, frozenset))
+    return isinstance(value, (bool, int, float, complex, str, bytes, type(None), np.generic, *ANY_DTYPE, tuple, frozenset))
 
 
 def _short(value: Any) -> str:

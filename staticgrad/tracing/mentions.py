@@ -25,6 +25,7 @@ import numpy as np
 
 from ..base import logs
 from ..base.devices import device
+from ..base.dtypes import ANY_DTYPE
 from ..base.number_limits import finfo, iinfo
 from ..eager.tensor import Tensor
 from ..errors import PACKAGE_DIR, TraceError, Where
@@ -55,7 +56,7 @@ PLAIN = (
     bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range, slice, device, Size, Structure,
     np.finfo, np.iinfo, finfo, iinfo,
 )  # fmt: skip
-UNIQUE = (*PLAIN, type, enum.Enum, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.dtype)
+UNIQUE = (*PLAIN, type, enum.Enum, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, *ANY_DTYPE)
 """Classes of objects for which no other object stands in a trace."""
 MANY = 64
 """Members of a container that `sg.compare` searches; longer ones are data."""
@@ -168,7 +169,7 @@ class Mentions:
         kind = type(value)
         if kind is str:
             self._attributes |= _formatted(value)
-        if kind in PLAIN or is_a(value, (np.generic, np.dtype, Symbol)) or id(value) in self.seen:
+        if kind in PLAIN or is_a(value, (np.generic, *ANY_DTYPE, Symbol)) or id(value) in self.seen:
             return
         if value is F:  # modules enter their functions in it when they are imported, which no run takes back
             return

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import ANY_DTYPE
+
 ATOMS = (bool, int, str, bytes, type(None), type(...), type(NotImplemented))
 PRINTED = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, fractions.Fraction, pathlib.PurePath)
 """Immutable values of the standard library that are compared by type and text."""
@@ -46,8 +48,8 @@ def key(value: Any) -> Hashable:
         return kind, repr(value)
     if issubclass(kind, np.generic):  # by the type: `isinstance` asks for `value.__class__`, which may be the user's code
         return kind, value.dtype.str, value.tobytes()
-    if issubclass(kind, np.dtype):
-        return np.dtype, value.str, value
+    if issubclass(kind, ANY_DTYPE):
+        return np.dtype, str(value), value
     if kind is tuple or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
         return kind, *map(key, value)
     if kind is frozenset:

@@ -101,7 +101,7 @@ class SharedView(Alias):
         base, flat = self.base, places.reshape(-1)
         inside = np.zeros(base.shape, np.bool_)
         inside.reshape(-1)[flat] = True
-        room = np.zeros(inside.size, base.dtype)
+        room: Any = np.zeros(inside.size, base.dtype)
         spread = apply(scatter_op, F.reshape(value, (-1,)), room, flat, axis=0)
         return F.where(inside, F.reshape(spread, base.shape), base)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import SUPPORTED
+from ..base.dtypes import SUPPORTED
 from ..eager.tensor import PublicTensor, Tensor
 from ..errors import TraceError
 from .arguments import CONTAINERS, names_of, stand_in, taken_apart

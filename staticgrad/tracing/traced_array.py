@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..base.types import SUPPORTED
+from ..base.dtypes import SUPPORTED
 from ..compiler.passes.symbolic_extents import SymbolicExtent, now
 from ..errors import StaticgradError, TraceError
 from ..ir import Graph, Node

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.base import dtypes
 from staticgrad.base import types as t
 from staticgrad.base.types import (
     TensorType,
@@ -95,8 +96,8 @@ def test_a_number_brings_the_default_float(double_default):
 
 
 def test_promotion_of_matrices_does_not_depend_on_order():
-    for dtypes in itertools.combinations_with_replacement(t.DTYPES, 3):
-        results = {t.promote([matrix(d) for d in order]) for order in itertools.permutations(dtypes)}
+    for three in itertools.combinations_with_replacement(dtypes.DTYPES, 3):
+        results = {t.promote([matrix(d) for d in order]) for order in itertools.permutations(three)}
         assert len(results) == 1, dtypes
 
 
@@ -126,7 +127,7 @@ def test_a_fraction_is_a_number_and_text_is_not():
     assert t.is_scalar(1j)
 
 
-@pytest.mark.parametrize("dtype", t.DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", dtypes.DTYPES, ids=str)
 def test_to_float(dtype):
     assert t.to_float(dtype) == (dtype if dtype in (float32, float64) else float32)
 
@@ -140,7 +141,7 @@ def test_to_float(dtype):
     ids=str,
 )
 def test_as_dtype(given, expected):
-    result = t.as_dtype(given)
+    result = dtypes.as_dtype(given)
     assert result == expected
     assert result.isnative
 
@@ -156,13 +157,13 @@ def test_as_dtype(given, expected):
 )
 def test_unsupported_dtypes_name_the_supported_ones(given, text):
     with pytest.raises(sg.DTypeError, match=text) as caught:
-        t.as_dtype(given)
+        dtypes.as_dtype(given)
     assert "use one of bool, uint8, int8, int16, int32, int64, float32, float64" in str(caught.value)
 
 
 def test_default_dtype(double_default):
     assert sg.get_default_dtype() == float64
-    assert t.as_dtype(float) == float64
+    assert dtypes.as_dtype(float) == float64
 
 
 def test_the_default_dtype_is_floating_and_stays_when_refused():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.base.types import DTYPES
+from staticgrad.base.dtypes import DTYPES
 from tests.helpers import assert_close, rng_of
 
 pytestmark = pytest.mark.oracle

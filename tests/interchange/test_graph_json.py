@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.base.types import DTYPES, TensorType, float32, type_of
+from staticgrad.base.dtypes import DTYPES
+from staticgrad.base.types import TensorType, float32, type_of
 from staticgrad.compiler.program import Program
 from staticgrad.errors import ArgumentError, GraphError, IndexRangeError, VerifyError, Where
 from staticgrad.ir import REGISTRY, Attribute, Cell, Graph, Literal, OpDef, literal

@@ -14,7 +14,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import functional
-from staticgrad.base.types import DTYPES
+from staticgrad.base.dtypes import DTYPES
 from tests.helpers import assert_close, rng_of
 from tests.ops.elementwise_cases import ELEMENTWISE
 from tests.ops.test_pointwise import SAVING, SAVING_NOTHING

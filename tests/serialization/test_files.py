@@ -14,7 +14,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn, optim, safetensors
-from staticgrad.base.types import DTYPES
+from staticgrad.base.dtypes import DTYPES
 from staticgrad.errors import ArgumentError, DeviceError, StaticgradError
 from staticgrad.safetensors import SafetensorsError
 from staticgrad.serialization.storages import SerializationError

@@ -64,26 +64,6 @@ from .arrays import unstack as unstack
 from .arrays import where as where
 from .arrays import zeros as zeros
 from .arrays import zeros_like as zeros_like
-from .state import colocate_with
-from .state import container
-from .state import dimension_at_index
-from .state import dimension_value
-from .state import disable_control_flow_v2
-from .state import disable_eager_execution
-from .state import disable_resource_variables
-from .state import disable_tensor_equality
-from .state import disable_v2_behavior
-from .state import disable_v2_tensorshape
-from .state import enable_control_flow_v2
-from .state import enable_eager_execution
-from .state import enable_resource_variables
-from .state import enable_v2_behavior
-from .state import executing_eagerly
-from .state import executing_eagerly_outside_functions
-from .state import init_scope
-from .state import is_tensor
-from .state import no_regularizer
-from .state import resource_variables_enabled
 from .control import case as case
 from .control import cond as cond
 from .control import foldl as foldl
@@ -187,7 +167,9 @@ from .gathering import sort as sort
 from .gathering import unique as unique
 from .gathering import where_v2 as where_v2
 from .gradients import AggregationMethod as AggregationMethod
+from .gradients import IndexedSlices as IndexedSlices
 from .gradients import UnconnectedGradients as UnconnectedGradients
+from .gradients import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
 from .gradients import gradients as gradients
 from .gradients import hessians as hessians
 from .graph import Graph as Graph
@@ -206,8 +188,6 @@ from .graph import set_random_seed as set_random_seed
 from .handles import Operation as Operation
 from .handles import Tensor as Tensor
 from .image import random_crop as random_crop
-from .gradients import IndexedSlices
-from .gradients import convert_to_tensor_or_indexed_slices
 from .initializers import constant_initializer as constant_initializer
 from .initializers import glorot_normal_initializer as glorot_normal_initializer
 from .initializers import glorot_uniform_initializer as glorot_uniform_initializer
@@ -369,19 +349,39 @@ from .state import VERSION as __version__
 from .state import VariableAggregation as VariableAggregation
 from .state import VariableSynchronization as VariableSynchronization
 from .state import assert_variables_initialized as assert_variables_initialized
+from .state import colocate_with as colocate_with
+from .state import container as container
 from .state import control_flow_v2_enabled as control_flow_v2_enabled
+from .state import dimension_at_index as dimension_at_index
+from .state import dimension_value as dimension_value
+from .state import disable_control_flow_v2 as disable_control_flow_v2
+from .state import disable_eager_execution as disable_eager_execution
+from .state import disable_resource_variables as disable_resource_variables
+from .state import disable_tensor_equality as disable_tensor_equality
+from .state import disable_v2_behavior as disable_v2_behavior
+from .state import disable_v2_tensorshape as disable_v2_tensorshape
+from .state import enable_control_flow_v2 as enable_control_flow_v2
+from .state import enable_eager_execution as enable_eager_execution
+from .state import enable_resource_variables as enable_resource_variables
 from .state import enable_tensor_equality as enable_tensor_equality
+from .state import enable_v2_behavior as enable_v2_behavior
 from .state import ensure_shape as ensure_shape
+from .state import executing_eagerly as executing_eagerly
+from .state import executing_eagerly_outside_functions as executing_eagerly_outside_functions
 from .state import fixed_size_partitioner as fixed_size_partitioner
 from .state import guarantee_const as guarantee_const
 from .state import identity_n as identity_n
+from .state import init_scope as init_scope
 from .state import initialize_all_tables as initialize_all_tables
 from .state import initialize_local_variables as initialize_local_variables
+from .state import is_tensor as is_tensor
 from .state import is_variable_initialized as is_variable_initialized
 from .state import min_max_variable_partitioner as min_max_variable_partitioner
 from .state import moving_average_variables as moving_average_variables
+from .state import no_regularizer as no_regularizer
 from .state import op_scope as op_scope
 from .state import report_uninitialized_variables as report_uninitialized_variables
+from .state import resource_variables_enabled as resource_variables_enabled
 from .state import switch_case as switch_case
 from .state import tables_initializer as tables_initializer
 from .state import timestamp as timestamp

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.types import SHORT, bool_, float64, int64
+from ...base.dtypes import SHORT
+from ...base.types import bool_, float64, int64
 from ...ir import Node
 from ..fusion.layout import real
 from .loop_ir import Assign, Convert, Expr, Integer, Kernel, Literal, Load, Name, Pointer, Statement, assign

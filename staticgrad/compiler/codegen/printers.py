@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from ...base.types import SHORT, bool_
+from ...base.dtypes import SHORT
+from ...base.types import bool_
 from .loop_ir import (
     Accumulate,
     Assign,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.types import DTYPES, SHORT
+from ...base.dtypes import DTYPES, SHORT
 from ...ir import REGISTRY, Cell, Node, OpDef, Pointwise
 from ...ops.random import normal_op, stream_op, uniform_op
 from ..backend.abi import COUNT, ENTER, EXIT, GO, GROWING, HEAD, MOVES, REVERSE, START, UNLESS, N, T

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...base.types import SHORT
+from ...base.dtypes import SHORT
 from ...ir import Call, Clear, Copy, Gemm, Layout, Native, Node, Routine, Scratch, collapse
 from ..backend.abi import MAX_BUFFERS
 from ..backend.gemm_form import AMPLE, DEPTH, FIRST, FORM, NEAR, NO_ADDEND, ROOMY, kernel, scratch_of

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ...base.dtypes import ANY_DTYPE
 from ...base.signals import module
 from ...base.types import TensorType, TupleType
 from ...errors import ArgumentError
@@ -118,7 +119,7 @@ class _Writer:
 
     def constant(self, value: Any) -> str:
         key: Any = id(value)
-        if value.__class__ is tuple or isinstance(value, np.dtype):
+        if value.__class__ is tuple or isinstance(value, ANY_DTYPE):
             key = value.__class__, repr(value)
         if key not in self.constants:
             name = self.constants[key] = f"c{len(self.constants)}"

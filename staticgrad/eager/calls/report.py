@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.dtypes import ANY_DTYPE
 from ...ir import OpDef
 from ...operators import no_route
 from ..grad_mode import modes
@@ -92,7 +93,7 @@ def _text(key: Any) -> str:
             shapes.append("x".join(map(str, part)) or "scalar")
         elif part.__class__ in (int, float, str):
             others.append(f"{part:.6g}" if part.__class__ is float else str(part))
-        elif isinstance(part, np.dtype) and part != np.float32:
+        elif isinstance(part, ANY_DTYPE) and part != np.float32:
             dtypes[str(part)] = None
         elif isinstance(part, type) and part in SEQUENCES:
             value = next(items)  # the length, or integers

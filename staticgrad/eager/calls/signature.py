@@ -10,8 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import EllipsisType, NoneType
 from typing import Any
 
-import numpy as np
-
+from ...base.dtypes import CLASSES
 from ...ir import OpDef
 from ...operators import Size
 from ..tensor import PublicTensor, Tensor
@@ -20,8 +19,7 @@ Signature = list[Any]
 """Of each value its class and what stands for it there, and the words of named ones."""
 
 ITSELF = frozenset({
-    int, bool, str, NoneType, EllipsisType, type, type(PublicTensor), OpDef,
-    *(np.dtype(code).__class__ for code in np.typecodes["All"]),
+    int, bool, str, NoneType, EllipsisType, type, type(PublicTensor), OpDef, *CLASSES,
 })  # fmt: skip
 """Classes of values that stand for themselves."""
 INTEGERS = frozenset({int})

@@ -9,7 +9,7 @@ import numpy as np
 
 import staticgrad as sg
 
-from ...base.types import as_dtype
+from ...base.dtypes import ANY_DTYPE, as_dtype
 from ...eager import Tensor
 from ...eager.conversion import from_dlpack
 from ...errors import ArgumentError, DTypeError, GraphError, ShapeError
@@ -60,7 +60,7 @@ def _converted(x: T, dtype: Any = None, **others: Any) -> T:
 def _cast(x: T, *args: Any, **named: Any) -> T:
     """`to` in its overloads: the dtype is the argument that is one, or that of a tensor."""
     for value in (*args, *named.values()):
-        if isinstance(value, np.dtype):
+        if isinstance(value, ANY_DTYPE):
             return F.astype(x, value)
         if sg.is_tensor(value):
             return F.astype(x, value.dtype)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base.dtypes import PUBLIC, DType
 from ...eager.execution import fresh
 from ...eager.grad_mode import modes
 from ...eager.pending import Pending, Value, pending
@@ -106,9 +107,8 @@ class SavedNumber(PublicTensor):
         return ()
 
     @property
-    def dtype(self) -> np.dtype:  # type: ignore[override]
-        dtype: np.dtype = Tensor._data.__get__(self).dtype  # type: ignore[attr-defined]
-        return dtype
+    def dtype(self) -> DType:  # type: ignore[override]
+        return PUBLIC[Tensor._data.__get__(self).dtype]  # type: ignore[attr-defined]
 
 
 def saved_number(value: Any, dtype: np.dtype, deferral: Deferral, at: int) -> Tensor:

@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from staticgrad.base.types import DTYPES, SHORT, TensorType, bool_, float32, float64, int64
+from staticgrad.base.dtypes import DTYPES, SHORT
+from staticgrad.base.types import TensorType, bool_, float32, float64, int64
 from staticgrad.compiler.backend import kernel_cache
 from staticgrad.compiler.codegen import loop_ir as ir
 from staticgrad.compiler.codegen.loop_ir import ROW_I, Expr, Kernel, Load, Statement
