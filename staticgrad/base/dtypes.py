@@ -87,7 +87,9 @@ class DType(_Base):  # type: ignore[misc]
         return getattr(self.numpy, name)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (self.numpy is not None and bool(self.numpy == other))
+        if self is other or isinstance(other, DType):
+            return self is other
+        return self.numpy is not None and bool(self.numpy == other)
 
     def __hash__(self) -> int:
         return hash(self.name if self.numpy is None else self.numpy)
