@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from .rebinding import Template
     from .templates import Axes
 
-# the identity of a program on disk ------------------------------------------------------------------------------------
-
 # The identity of a program on disk: a text that says all that its plan depends on, and in which two processes agree.
 #
 # It lists the operations of the functional graph with attributes, types and operands, by number, and the settings of the

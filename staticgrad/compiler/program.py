@@ -15,7 +15,7 @@ from ..base.signals import module
 from ..base.types import SingletonType, TensorType
 from ..ir import Cell, Graph, Node
 from ..ops.known_values import value_operands
-from .execute.outputs import changed
+from .execute.bound_arrays import changed
 from .passes.functionalize import FunctionalGraph, functionalize
 from .passes.strict import check_numerics
 from .runtime.threads import get_num_threads, planned

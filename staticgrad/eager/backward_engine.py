@@ -28,8 +28,6 @@ from .saved import Packed
 from .tape import AfterNode, Overwritten, Record, changed, edge, overwritten_operand, places_of_change
 from .tensor import PublicTensor, Tensor, ndarray, wrap
 
-# the ways of gradients along a tape -----------------------------------------------------------------------------------
-
 # The ways of gradients along a tape: which operands of a record they flow to, and which records lie between roots and
 # targets.
 

@@ -63,7 +63,7 @@ def tensor(
     Examples:
         >>> x = sg.tensor([[1, 2], [3, 4]], dtype=sg.float32, requires_grad=True)
         >>> x.shape, x.dtype
-        (torch.Size([2, 2]), dtype('float32'))
+        (torch.Size([2, 2]), torch.float32)
         >>> sg.tensor([1, 2, 3])
         tensor([1, 2, 3])
     """

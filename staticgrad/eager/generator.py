@@ -224,7 +224,7 @@ def randint(
 
     Examples:
         >>> sg.randint(0, 10, (2, 3)).dtype
-        dtype('int64')
+        torch.int64
     """
     if isinstance(high, (tuple, list)):
         high, size = None, high

@@ -155,8 +155,6 @@ def _leaf(graph: Graph, tensor: Any, tracked: bool, leaves: list[Any]) -> Node:
     return node
 
 
-# A program of the IR on the tape --------------------------------------------------------------------------------------
-
 # A program of the IR on the tape: every operation runs and is recorded as in eager mode, loops and branches by Python.
 #
 # The backward pass over that tape computes the gradients of loops and branches, so they have the bits of eager mode:

@@ -15,8 +15,6 @@ from ..operators import F, Tensor, TensorLike, apply, spelled
 from ..ops.pooling import check_extents, check_padding, mean_extent, mean_pool_op, windows
 from ..ops.settings import operand, size_text, whole_numbers
 
-# settings and layouts that all poolings share -------------------------------------------------------------------------
-
 # Settings and layouts that all poolings share: over one, two and three axes, with batches or without.
 #
 # The records of `ops/pooling.py` work on two axes. Pooling along one axis is pooling of planes of one row. The pools of a box

@@ -311,9 +311,7 @@ def rms_norm(
     return out if weight is None else out * weight
 
 
-# normalization over axes, channels of each sample, and neighbouring channels; `normalization --------------------------
-
-# Normalization over axes, channels of each sample, and neighbouring channels; `normalization.py` has that over batches.
+# Normalization over axes, channels of each sample, and neighbouring channels; above is that over batches.
 
 
 @spelled

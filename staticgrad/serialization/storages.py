@@ -127,8 +127,6 @@ class UnsafeObjectError(SerializationError):
     """A value that only a pickle can hold."""
 
 
-# where a file's tensors were, and where they are to be ----------------------------------------------------------------
-
 # Where a file's tensors were, and where they are to be: on the CPU, the only device.
 
 MapLocation: TypeAlias = "str | device | Mapping[str, str] | Callable[[Any, str], Any] | None"

@@ -74,8 +74,6 @@ def fits(g: Tensor, cell: Cell) -> bool:
     )
 
 
-# gradients of compiled steps that are 0 except for a few rows (`eager/sparse_gradients --------------------------------
-
 # Gradients of compiled steps that are 0 except for a few rows (`eager/sparse_gradients.py`): a step writes their parts.
 
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from .specialization import Specialization
     from .tracer import Tracer
 
-# gradients of a compiled function's results as functions that can be differentiated again, to any order ---------------
-
 # Gradients of a compiled function's results as functions that can be differentiated again, to any order.
 #
 # A gradient depends on the leaves and on the cotangents of all orders before. Its own gradient is derived symbolically, on

@@ -16,8 +16,6 @@ from .comparison import Comparison, Mode, differences
 from .comparison_case import Case, leaves_of, restored
 from .subjects import compiled_function
 
-# A function written in another framework, run beside ours -------------------------------------------------------------
-
 # A function written in another framework, run beside ours: PyTorch, JAX, or anything that takes NumPy arrays.
 
 PACKAGES = {"torch": "torch", "pytorch": "torch", "jax": "jax"}

@@ -28,8 +28,6 @@ from ..tracing import CompiledFunction, compile
 from .comparison import AFTER, Mode
 from .comparison_case import Case, equal, is_value, leaves_of, plain, total_of, unchanged
 
-# A training step as a graph for a Session -----------------------------------------------------------------------------
-
 # A training step as a graph for a Session: of a function that calls `backward`, which no graph does, its trace is taken.
 #
 # The trace's graph has the gradients as nodes. Placeholders feed the arguments, variables hold the tensors that the step reads

@@ -221,8 +221,6 @@ GIT_VERSION = COMPILER_VERSION = CXX_VERSION = ""
 GRAPH_DEF_VERSION = GRAPH_DEF_VERSION_MIN_CONSUMER = GRAPH_DEF_VERSION_MIN_PRODUCER = 0
 CXX11_ABI_FLAG = MONOLITHIC_BUILD = 0
 
-# switches between TensorFlow's versions, and questions about the state of the library ---------------------------------
-
 # Switches between TensorFlow's versions, and questions about the state of the library: this dialect is TensorFlow 1.
 
 

@@ -25,8 +25,6 @@ from typing import NamedTuple
 from ...base import logs
 from ...errors import ArgumentError, user_line
 
-# the size of the kernel cache -----------------------------------------------------------------------------------------
-
 # The size of the kernel cache: what it holds, and the removal of what was not used for longest.
 #
 # `STATICGRAD_CACHE_LIMIT` is the most that it holds, such as 500MB; 0 is no limit. Each process that writes to it looks once.

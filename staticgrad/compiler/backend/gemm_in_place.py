@@ -20,8 +20,6 @@ from .gemm_tiles import Product, panel, tile, turned
 from .llvm import I32, I64, Int, call, call_one_of, function, steps, where
 from .vectors import EIGHT, Elements
 
-# calls of BLAS routines in LLVM code; `blas_symbols -------------------------------------------------------------------
-
 # Calls of BLAS routines in LLVM code; `blas_symbols.py` binds them.
 
 SYMBOLS = {"f32": symbol("sgemm"), "f64": symbol("dgemm")}

@@ -23,12 +23,10 @@ from ...errors import CompileError
 from . import blas_symbols
 from .cpu import L2, description
 
-# links object code into this process ----------------------------------------------------------------------------------
-
 # Links object code into this process: what LLVM's linker does too, without the time that llvmlite takes to be imported.
 #
 # It knows the code that LLVM makes for x86-64 and ELF, whose references are whole addresses (the large code model). Other code
-# is left to LLVM; see `object_code.py`. Format: System V Application Binary Interface, AMD64 supplement, and ELF-64.
+# is left to LLVM. Format: System V Application Binary Interface, AMD64 supplement, and ELF-64.
 
 MAGIC = b"\x7fELF\x02\x01\x01"
 """64 bits, little-endian."""

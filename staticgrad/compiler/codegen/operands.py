@@ -40,8 +40,6 @@ from .loop_ir import (
 )
 from .parameters import BufferRef, Parameters, real_extent
 
-# scalar operations that records compose of others, such as `hypot`, written into a kernel -----------------------------
-
 # Scalar operations that records compose of others, such as `hypot`, written into a kernel.
 #
 # A composition is a function `(op, *operands)` (`ir.Pointwise.scalar`). Its operands are `Value`s, which Python's arithmetic

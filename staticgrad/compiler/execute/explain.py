@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from .plan import Plan
 
-# the edges between the operations of a plan ---------------------------------------------------------------------------
-
 # The edges between the operations of a plan: which are fused, why, what each costs or saves, and what could be changed.
 
 KEEP = "nothing: this is as it should be"

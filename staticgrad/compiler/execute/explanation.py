@@ -375,8 +375,6 @@ def _apart(plan: Plan, first: set[Any], second: set[Any], a: Any, b: Any) -> str
     return f"{b!r} does not read {a!r} directly, but through {steps}: ask for two that follow each other"
 
 
-# what differs between two plans ---------------------------------------------------------------------------------------
-
 # What differs between two plans: figures, instructions, kernels, fusion, rewrite rules.
 
 MOST = 20

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-import weakref
 from collections import Counter
 from collections.abc import MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ..runtime.threads import get_num_threads
 from .fastcall import Block, address, block, numbers
 
 if TYPE_CHECKING:
-    from .plan import Plan
+    pass
 
 LARGE = 1 << 16
 """Bytes from which new memory costs more than the search for an array that can be used again."""
@@ -109,8 +108,6 @@ class Results:
         return [value for value in found if value is not None]
 
 
-# copies of arrays that are not in row-major order, by the kernel that plans use (`kernels/strided_moves ---------------
-
 # Copies of arrays that are not in row-major order, by the kernel that plans use (`kernels/strided_moves.py`).
 
 SHARED = 1 << 16
@@ -155,53 +152,3 @@ def _kernel(array: np.ndarray) -> int:
     if not found.address and found.over:
         found.arrive()
     return found.address
-
-
-# the arrays of variables that plans are bound to, and how often plans refer to them -----------------------------------
-
-# The arrays of variables that plans are bound to, and how often plans refer to them.
-#
-# A plan uses such an array only when it is run, so `tracing/segments` does not count these references where it asks
-# who else sees an array.
-
-plans: weakref.WeakValueDictionary[int, Plan] = weakref.WeakValueDictionary()
-"""All plans, by id."""
-
-
-class _Counts:
-    """By id of the array, as long as no plan is made, bound or dropped."""
-
-    bindings = 0
-    """Counts changes of what plans are bound to."""
-    made = 0
-    known: tuple[int, int, int] = (-1, -1, -1)
-    of: dict[int, int] = {}
-
-
-def made(plan: Plan) -> None:
-    """A plan has been made."""
-    plans[id(plan)] = plan
-    _Counts.made += 1
-
-
-def changed() -> None:
-    """A plan has been bound to other arrays, or lets go of one."""
-    _Counts.bindings += 1
-
-
-def references(array: Any) -> int:
-    """How many references plans have to an array, or to one by its views."""
-    now = _Counts.bindings, _Counts.made, len(plans)
-    if now != _Counts.known:
-        found: dict[int, int] = {}
-        for alive in plans.valuerefs():  # one step of the interpreter: other threads make plans, of kernels that are ready
-            if (plan := alive()) is None:
-                continue
-            buffers = plan.builder.cell_buffers
-            held: list[Any] = [x for cell, bound in list(plan.bound.items()) for x in (bound, buffers[cell].memory)]
-            own = set(map(id, held))
-            held += [view if id(view) in own else view.base for _, view in plan.results.copies]
-            for x in held:
-                found[id(x)] = found.get(id(x), 0) + 1
-        _Counts.of, _Counts.known = found, now
-    return _Counts.of.get(id(array), 0)

@@ -26,7 +26,7 @@ from ..lower.instructions import Buffer, Instruction, Memory
 from ..lower.placement import free_stacks, lacks
 from ..runtime import loader, thread_pool, threads
 from ..runtime.allocation import give_up_spare, room
-from . import outputs
+from . import bound_arrays
 from .fastcall import Block, Spec, address, block, fast_call
 from .outputs import Results, copied
 
@@ -53,7 +53,7 @@ ATOMIC_COPY = 256
 
 def _child() -> None:
     """After a fork: plans that other threads ran are no longer in use."""
-    for plan in list(outputs.plans.values()):
+    for plan in list(bound_arrays.plans.values()):
         if not plan.lock._is_owned():
             plan.busy[0] = 0
 
@@ -143,7 +143,7 @@ class Plan:
         self.results = Results(self.fetches)
         self.control = self._control()
         self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
-        outputs.made(self)
+        bound_arrays.made(self)
 
     def _employ(self) -> None:
         """Have threads that take chunks. They run code of the runtime, which may be compiled beside the kernels."""
@@ -219,7 +219,7 @@ class Plan:
                 bound[cell] = array
                 moved = True
         if moved:
-            outputs.changed()
+            bound_arrays.changed()
             if self.results.moving:
                 self.results.point()
 

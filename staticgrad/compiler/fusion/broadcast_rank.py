@@ -50,8 +50,6 @@ def origin(node: Node) -> Node:
     return node
 
 
-# running sums inside a kernel -----------------------------------------------------------------------------------------
-
 # Running sums inside a kernel: a loop over the columns of a row carries the total.
 #
 # Such a loop is not vectorized. It leaves the results of a row in scratch memory, and vectorized loops read them there.

@@ -22,8 +22,6 @@ from .stream import InstructionStream
 if TYPE_CHECKING:
     from .instruction_builder import GraphLowering
 
-# lowering of matrix products; `backend/gemm_products ------------------------------------------------------------------
-
 # Lowering of matrix products; `backend/gemm_products.py` has their kernel.
 
 LARGE = 60**3

@@ -209,8 +209,6 @@ def subgraph(params: Sequence[Node], results: Sequence[Node]) -> Subgraph:
     return Subgraph(graph, list(moved.values()), copied(graph, results, dict(moved)))
 
 
-# loop-invariant code motion -------------------------------------------------------------------------------------------
-
 # Loop-invariant code motion: work that can be done once for all iterations, before or after the loop.
 #
 # - A value that depends only on constants is computed before the loop.

@@ -96,8 +96,6 @@ def _takes_values(node: Node) -> bool:
     return any(node.inputs[p].op.leaf != "shape" for p in node.op.shape_only if p < len(node.inputs))
 
 
-# products of which one slice is read ----------------------------------------------------------------------------------
-
 # Products of which one slice is read: the slice of the operand before the product, whose other elements nobody needs.
 #
 # The gradient of a concatenation is such a slice: of the cotangent of `concat([x, h])` a recurrence needs the part of h

@@ -23,8 +23,6 @@ from ..fusion.indexed_members import gather_of
 from ..fusion.layout import Layouts
 from ..fusion.node_facts import inlined, native_form
 
-# values that are released early ---------------------------------------------------------------------------------------
-
 # Values that are released early: a chain of units that ends with less memory in use runs as soon as it can.
 #
 # The optimizer's update of a parameter, which the program writes after the whole backward pass, follows the gradient of that

@@ -19,8 +19,6 @@ from ...nn.parameter import mark
 from ...nn.recurrent import GRU, LSTM, RNN, _recurrence
 from ...operators import F, Symbol
 
-# pyTorch's operators as functions here --------------------------------------------------------------------------------
-
 # PyTorch's operators as functions here. Most are found by their name, as functions and methods have PyTorch's; this table has
 # those whose name or arguments differ.
 

@@ -52,8 +52,6 @@ from .python_types import (
 from .refused_calls import NUMPY_FILES, check_allowed, check_settings, refuse_io, refuse_random, refuse_thread, refuse_use
 from .state_writes import call_mutator, changed_by_call, delete_attribute, set_attribute, set_plain_item
 
-# calls of built-in functions and methods, read as the instructions that they stand for --------------------------------
-
 # Calls of built-in functions and methods, read as the instructions that they stand for: `getattr(x, "n")` as `x.n`.
 
 

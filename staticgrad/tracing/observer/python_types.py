@@ -85,8 +85,6 @@ def dict_of_view(view: Any) -> Any:
     return gc.get_referents(view)[0]
 
 
-# whose code a file holds ----------------------------------------------------------------------------------------------
-
 # Whose code a file holds: the user's, the standard library's, or code whose frames are not observed.
 #
 # Everything that is neither this package, nor the standard library, nor a package that is known to be pure, is the user's

@@ -29,8 +29,6 @@ from .pictures import LONG_LINE, Texts, picture
 if TYPE_CHECKING:
     from ..comparison import Comparison, Mode
 
-# plans as data for the page -------------------------------------------------------------------------------------------
-
 # Plans as data for the page: instructions with their times and limits, memory over the schedule, the log of decisions.
 
 REPEATS = 30

@@ -17,8 +17,6 @@ from ...ir.text import attrs_text, backward_part, clip, kind_of, numbering, outp
 from ..grouping import scope_of
 from ..placement import inside_of, title_of
 
-# the module that each node of a graph belongs to, found by the parameters that nodes read and by the user's lines -----
-
 # The module that each node of a graph belongs to, found by the parameters that nodes read and by the user's lines.
 #
 # A module's operations stand on the line that calls it, and one of them reads its parameters. So a node belongs to the module
