@@ -666,6 +666,19 @@ def checkpoints():
 
 
 @check
+def checkpoints_of_values_that_differ():
+    """Those of the first process are saved, and a warning names them."""
+    r, folder = dist.get_rank(), Path(FOLDER[0], "differing")
+    state = {"same": sg.ones(2), "own": sg.full((2,), float(r)), "other": sg.full((3,), 5.0 - r)}
+    with pytest.warns(RuntimeWarning, match=r"saved as process 0 has them: own, other; parts of a larger tensor") as told:
+        checkpoint.save(state, checkpoint_id=folder)
+    assert told[0].filename == __file__
+    state = {name: sg.zeros_like(value) for name, value in state.items()}
+    checkpoint.load(state, checkpoint_id=folder)
+    assert [value.tolist() for value in state.values()] == [[1, 1], [0, 0], [5, 5, 5]]
+
+
+@check
 def checkpoints_that_cannot_be():
     r, folder = dist.get_rank(), Path(FOLDER[0], "refused")
     with pytest.raises(sg.StaticgradError, match=r"step is not the same in all processes: rank 0 has 0, rank 1 has 1"):

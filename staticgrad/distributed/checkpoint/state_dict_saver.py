@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base import logs
 from ...base.communicators import Communicator
 from ...base.files import replacing
 from ...base.types import shape_text
@@ -141,7 +143,7 @@ def _begin(
         if storage is not None and not storage.overwrite and (folder / index.FILE).exists():
             raise ArgumentError(f"save: {folder} has a checkpoint", "write FileSystemWriter(folder, overwrite=True)")
         own.update(index.named(states(state)))
-        offer.update({name: _offer(name, *found) for name, found in own.items()})
+        offer.update({name: _offer(name, *found, of.size > 1) for name, found in own.items()})
 
     together(of, f"the state for {folder}", look)
     offers: list[Any] = [(os.urandom(8).hex(), offer)]
@@ -169,18 +171,20 @@ def _array(value: Any) -> np.ndarray:
     return value.detach().numpy() if isinstance(value, Tensor) else np.asarray(value)
 
 
-def _offer(name: str, path: Keys, value: Any) -> tuple[Any, ...]:
-    """What a process tells the others of a value: (path, text), or (path, dtype, shape of the whole, offsets, shape)."""
+def _offer(name: str, path: Keys, value: Any, compared: bool) -> tuple[Any, ...]:
+    """What a process tells the others of a value: (path, text), or (path, dtype, whole shape, offsets, shape, checksum)."""
     if not index.is_tensor(value):
         return path, index.as_text(name, value)
     array = _array(value)
     whole, offsets = (value.shape, value.offsets) if isinstance(value, Shard) else (array.shape, (0,) * array.ndim)
-    return path, array.dtype.name, whole, offsets, array.shape
+    return path, array.dtype.name, whole, offsets, array.shape, zlib.crc32(array.tobytes()) if compared else 0
 
 
 def _divided(offers: Sequence[Mapping[str, tuple[Any, ...]]], files: Sequence[str], of: Communicator) -> Metadata:
-    """Who writes what: of the processes that have a part, the one with the fewest bytes so far."""
+    """Who writes what: of the processes that have a part, the one with the fewest bytes so far. Where they differ it is
+    the first one, with a warning: the buffers of a batch norm may differ so, and so do parts that are no `Shard`s."""
     written = [0] * of.size
+    differing: list[str] = []
     found: dict[str, Any] = {}
     for name in {name: None for told in offers for name in told}:
         holders = {rank: told[name] for rank, told in enumerate(offers) if name in told}
@@ -198,18 +202,28 @@ def _divided(offers: Sequence[Mapping[str, tuple[Any, ...]]], files: Sequence[st
             found[name] = BytesStorageMetadata(about[0], path)
             continue
         dtype, whole = about[:2]
-        parts: dict[Any, list[int]] = {}
-        for rank, (_, _, _, offsets, sizes) in holders.items():
-            parts.setdefault((offsets, sizes), []).append(rank)
+        parts: dict[Any, dict[int, int]] = {}
+        for rank, (_, _, _, offsets, sizes, checksum) in holders.items():
+            parts.setdefault((offsets, sizes), {})[rank] = checksum
         chunks = []
-        for offsets, sizes in parts:
-            rank = min(parts[offsets, sizes], key=written.__getitem__)
+        for (offsets, sizes), checksums in parts.items():
+            same = len({*checksums.values()}) == 1
+            rank = min(checksums, key=written.__getitem__) if same else min(checksums)
+            if not same:
+                differing.append(name)
             written[rank] += int(np.prod(sizes)) * np.dtype(dtype).itemsize
             key = name if sizes == whole else f"{name}@{','.join(map(str, offsets))}"
             chunks.append(ChunkStorageMetadata(offsets, sizes, files[rank], key))
         if sum(int(np.prod(c.sizes)) for c in chunks) < int(np.prod(whole)):
             raise ShapeError(f"save: the shards of {name} do not make a whole of shape {shape_text(whole)}")
         found[name] = TensorStorageMetadata(whole, dtype, tuple(chunks), path)
+    if differing:
+        names = ", ".join(differing[:5]) + (", ..." if differing[5:] else "")
+        logs.warn(
+            f"save: values that differ between processes are saved as process {of.ranks[0]} has them: {names}; parts of a "
+            "larger tensor have to be Shards, and what each process has for itself gets a name of its own",
+            4,
+        )
     return Metadata(found)
 
 
