@@ -85,7 +85,7 @@ class Recorder:
         value = float("nan")
         if step.loss is not None:
             loss = results[step.loss].detach().sum().numpy()  # waits for the step to end
-            value, self.dtype = float(loss), str(loss.dtype)
+            value, self.dtype = float(loss), loss.dtype.name
         self.seconds.append(time.perf_counter() - begin)
         self.losses.append(value)
         self.title = self.title or step.title

@@ -310,7 +310,7 @@ class Tensor(Operators):
     def __repr__(self) -> str:
         default = get_default_dtype()
         known = self.dtype in (default, COMPLEX_OF[default], np.int64, np.bool_) and (self._data.size or self.dtype == default)
-        notes = [] if known else [f"dtype=torch.{'bool' if self.dtype == np.bool_ else self.dtype}"]
+        notes = [] if known else [f"dtype={self.dtype!r}"]
         if self._record is not None:
             notes.append(f"grad_fn=<{self._record.name()}>")
         elif self._tracked:

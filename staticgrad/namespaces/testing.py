@@ -97,7 +97,7 @@ def _compared(actual: Any, expected: Any, given: Any, nan: bool, check_dtype: bo
     if a.shape != e.shape:
         return f"The values for attribute 'shape' do not match: {_size(a)} != {_size(e)}.", ""
     if check_dtype and not number and a.dtype != e.dtype:
-        return f"The values for attribute 'dtype' do not match: torch.{a.dtype} != torch.{e.dtype}.", ""
+        return f"The values for attribute 'dtype' do not match: torch.{a.dtype.name} != torch.{e.dtype.name}.", ""
     if check_stride and not number and a.strides != e.strides:
         strides = [tuple(s // v.itemsize for s in v.strides) for v in (a, e)]
         return f"The values for attribute 'stride()' do not match: {strides[0]} != {strides[1]}.", ""

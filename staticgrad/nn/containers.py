@@ -284,7 +284,10 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(f"  ({i}): {_member_text(value, str(getattr(value, 'dtype', '')))}" for i, value in enumerate(self))
+        return "\n".join(
+            f"  ({i}): {_member_text(value, getattr(getattr(value, 'dtype', None), 'name', ''))}"
+            for i, value in enumerate(self)
+        )
 
 
 class ParameterDict(Module):

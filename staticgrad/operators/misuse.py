@@ -45,7 +45,7 @@ def check_grad(x: Any, value: Any, is_tensor: bool) -> None:
         raise DTypeError(
             f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with grad_dtype '{x.dtype}'. The gradient "
             "must match the tensor's dtype",
-            f"assign g.to(sg.{x.dtype})",
+            f"assign g.to(sg.{x.dtype.name})",
         )
 
 

@@ -289,7 +289,7 @@ class SparseTensor:
             f"values={_indented(self._entries, '       values=')}",
         ]
         parts += [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
-        parts += [] if self.dtype in (float32, int64) else [f"dtype=torch.{self.dtype.name}"]
+        parts += [] if self.dtype in (float32, int64) else [f"dtype={self.dtype!r}"]
         return f"tensor({f',{chr(10)}       '.join(parts[:3])}, {', '.join([*parts[3:], f'layout={LAYOUT}'])})"
 
 

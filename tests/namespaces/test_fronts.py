@@ -433,6 +433,9 @@ def test_the_text_of_a_dtype_is_pytorchs_inside():
     with sg.as_torch() as torch:
         x = torch.ones(2)
         assert str(x.dtype) == f"{x.dtype}" == repr(x.dtype) == "torch.float32"
+        assert repr(x.double()) == "tensor([1., 1.], dtype=torch.float64)"
+        members = torch.nn.ParameterList([torch.nn.Parameter(x)])
+        assert "[torch.float32 of size 2]" in repr(members)
     assert str(x.dtype) == f"{x.dtype}" == "float32"
 
 

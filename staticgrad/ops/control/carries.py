@@ -83,7 +83,7 @@ def check_carries(what: str, names: Sequence[str], before: Sequence[Any], after:
             raise DTypeError(
                 f"The dtype for {name} is not an invariant for the loop. It enters the loop with dtype {a.dtype}, but has "
                 f"dtype {b.dtype} after one iteration.",
-                f"cast it in the body: {name.split('[')[0]}.astype(sg.{a.dtype}), or let it enter as {b.dtype}",
+                f"cast it in the body: {name.split('[')[0]}.astype(sg.{a.dtype.name}), or let it enter as {b.dtype}",
             )
 
 
