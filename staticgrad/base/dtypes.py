@@ -30,6 +30,7 @@ SUPPORTED = frozenset((*DTYPES, *PART_OF))
 SHORT: dict[np.dtype, str] = dict(
     zip((*DTYPES, *PART_OF), ("bool", "u8", "i8", "i16", "i32", "i64", "f32", "f64", "c64", "c128"), strict=True)
 )
+"""Their names in texts of graphs and in kernels."""
 ABSENT = (
     "float16", "bfloat16", "complex32", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
     "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2", "qint8", "qint32", "quint8", "quint2x4", "quint4x2",

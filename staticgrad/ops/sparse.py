@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..base.dtypes import as_dtype
-from ..base.types import as_shape, float32, int64, normalize_axes, normalize_axis, shape_text
+from ..base.dtypes import TENSOR_NAMES, as_dtype
+from ..base.types import as_shape, get_default_dtype, int64, normalize_axes, normalize_axis, shape_text
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, IndexRangeError, ShapeError, UnsupportedError
 from ..operators import F, Operators, Tensor, frontends, is_tensor, torch_function
 from ..operators.sizes import Size
@@ -289,7 +289,7 @@ class SparseTensor:
             f"values={_indented(self._entries, '       values=')}",
         ]
         parts += [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
-        parts += [] if self.dtype in (float32, int64) else [f"dtype={self.dtype!r}"]
+        parts += [] if self.dtype in (get_default_dtype(), int64) else [f"dtype={self.dtype!r}"]
         return f"tensor({f',{chr(10)}       '.join(parts[:3])}, {', '.join([*parts[3:], f'layout={LAYOUT}'])})"
 
 
@@ -357,7 +357,10 @@ def sparse_coo_tensor(
     """
     if values is None:
         size = as_shape(indices if size is None else size)
-        indices, values = np.zeros((len(size), 0), int64), np.zeros((0,), as_dtype(dtype) if dtype is not None else float32)
+        indices, values = (
+            np.zeros((len(size), 0), int64),
+            np.zeros((0,), get_default_dtype() if dtype is None else as_dtype(dtype)),
+        )
         is_coalesced = True
     indices, given = _tensor(indices), values
     values = _tensor(values)
@@ -439,12 +442,10 @@ def _typed(dtype: Any) -> Callable[..., Any]:
     return make
 
 
-for _name, _dtype in {
-    "FloatTensor": float32, "DoubleTensor": np.float64, "LongTensor": int64, "IntTensor": np.int32, "ShortTensor": np.int16,
-    "CharTensor": np.int8, "ByteTensor": np.uint8,
-}.items():  # fmt: skip
-    SPARSE[_name] = _typed(as_dtype(_dtype))
-    SPARSE[_name].__name__ = SPARSE[_name].__qualname__ = _name
+for _name, _dtype in TENSOR_NAMES.items():
+    if _name != "BoolTensor":  # PyTorch has none of booleans
+        SPARSE[_name] = _typed(_dtype)
+        SPARSE[_name].__name__ = SPARSE[_name].__qualname__ = _name
 
 
 # values that change by themselves -----------------------------------------------------------------------------------------

@@ -299,3 +299,13 @@ def test_leaves():
 def test_errors(call, error, text):
     with pytest.raises(error, match=f"(?s){text}"):
         call(matrix())
+
+
+def test_an_empty_one_has_the_default_dtype():
+    sg.set_default_dtype(sg.float64)
+    try:
+        a = sg.sparse_coo_tensor((2, 3))
+        assert (a.dtype, "float64" in repr(a)) == (sg.float64, False)
+    finally:
+        sg.set_default_dtype(sg.float32)
+    assert "dtype=torch.float64" in repr(a)

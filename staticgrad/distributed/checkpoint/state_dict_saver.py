@@ -177,7 +177,7 @@ def _offer(name: str, path: Keys, value: Any, compared: bool) -> tuple[Any, ...]
         return path, index.as_text(name, value)
     array = _array(value)
     whole, offsets = (value.shape, value.offsets) if isinstance(value, Shard) else (array.shape, (0,) * array.ndim)
-    return path, array.dtype.name, whole, offsets, array.shape, zlib.crc32(array.tobytes()) if compared else 0
+    return path, array.dtype.name, whole, offsets, array.shape, zlib.crc32(np.ascontiguousarray(array).data) if compared else 0
 
 
 def _divided(offers: Sequence[Mapping[str, tuple[Any, ...]]], files: Sequence[str], of: Communicator) -> Metadata:
