@@ -139,7 +139,7 @@ def public(of: np.dtype) -> DType:
 
 
 def named(name: str) -> DType:
-    """The object of a name, as files hold it."""
+    """The object of a name: what a pickle of it calls."""
     return NAMED[name]
 
 
