@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 from .base import garbage as _garbage
@@ -517,4 +518,15 @@ __all__ += [
     *_MODULES[".functional.torch_layers"],
 ]
 __all__.sort()
+
+
+def _show_uncaught(kind: type[BaseException], error: BaseException, traceback: Any) -> None:
+    """`sys.excepthook`: see `base/tracebacks.py`, which only errors need."""
+    from .base import tracebacks
+
+    tracebacks.show(kind, error, traceback)
+
+
+if sys.excepthook is sys.__excepthook__:  # the program, a notebook or a test runner may have one that serves it better
+    sys.excepthook = _show_uncaught
 _importing.__exit__(None, None, None)

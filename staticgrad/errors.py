@@ -92,14 +92,20 @@ def position_of(frame: FrameType | None) -> Position:
     """The innermost line of the user's in a frame and those that called it."""
     while frame is not None:
         code = frame.f_code
-        filename = code.co_filename
-        if filename not in internal:
-            module = str(frame.f_globals.get("__name__"))
-            internal[filename] = filename.startswith(INTERNAL) or module.partition(".")[0] == "networkx"
-        if not internal[filename]:
+        known = internal.get(code.co_filename)
+        if not (is_internal(frame) if known is None else known):
             return code, frame.f_lasti
         frame = frame.f_back
     return None, 0
+
+
+def is_internal(frame: FrameType) -> bool:
+    """Whether a frame runs code of this package or of what stands between it and the user."""
+    filename = frame.f_code.co_filename
+    if filename not in internal:
+        module = str(frame.f_globals.get("__name__"))
+        internal[filename] = filename.startswith(INTERNAL) or module.partition(".")[0] == "networkx"
+    return internal[filename]
 
 
 def line_of(position: Position) -> Where | None:

@@ -49,6 +49,7 @@ def _inplace(name: str) -> Callable[..., Tensor]:
 
     method.__wrapped__ = function  # type: ignore[attr-defined]  # it takes the same arguments
     method.__name__ = name + "_"
+    method.__qualname__ = f"Tensor.{name}_"
     method.__doc__ = f"`{name}` in place. Raises GradientError for a leaf that requires grad while recording."
     return method
 

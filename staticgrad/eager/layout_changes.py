@@ -79,6 +79,7 @@ def _view(name: str, back: Callable[..., Callable[[Any], Any] | None]) -> Callab
 
     method.__wrapped__ = function  # type: ignore[attr-defined]  # it takes the same arguments
     method.__name__ = name + "_"
+    method.__qualname__ = f"Tensor.{name}_"
     method.__doc__ = f"`{name}` in place: the tensor itself gets that shape. Raises GradientError as other in-place methods do."
     return method
 

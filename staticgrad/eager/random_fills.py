@@ -35,6 +35,7 @@ def _fill_random(name: str, defaults: dict[str, Any], values: Callable[..., Any]
         return replace(self, in_place_of(self, fresh), name)
 
     method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
     return method
 
 

@@ -15,7 +15,7 @@ from numpy.lib.array_utils import byte_bounds
 from ..base.dtypes import ANY_DTYPE, COMPLEX_OF, PUBLIC, SUPPORTED, DType, as_dtype
 from ..base.signals import module
 from ..base.types import DTypeLike, ShapeLike, get_default_dtype, normalize_axis, shape_text
-from ..errors import GradientError, ShapeError, user_position
+from ..errors import ArgumentTypeError, GradientError, ShapeError, user_position
 from ..ir import OpDef
 from ..operators import (
     ORDINARY,
@@ -374,7 +374,9 @@ class Tensor(Operators):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Turn recording on or off for a leaf. Raises DTypeError for integers, GradientError for a non-leaf."""
-        value = requires_grad
+        if not isinstance(requires_grad, (builtins.bool, np.bool_)):
+            raise ArgumentTypeError(f"requires_grad must be a bool, got {type(requires_grad).__name__}")
+        value = builtins.bool(requires_grad)
         if value:
             misuse.check_floating(self.dtype)
             if self._inference and not modes.now.inference:
@@ -392,8 +394,7 @@ class Tensor(Operators):
                 self._history = (*self._history, (now, self._record, self._tracked))[-16:]
             else:
                 self._since = now
-            given: Any = value  # flags of NumPy too
-            self._tracked = value = given is True or given is np.True_ or given == 1
+            self._tracked = value
             Structure.changes += 1
             Structure.flags += 1
         return self

@@ -223,6 +223,7 @@ def _without(name: str, instead: str) -> Callable[..., Any]:
         raise ArgumentError(f"{name}: memory here is that of NumPy's arrays", instead)
 
     method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
     method.__doc__ = f"Refused: {instead}. Raises ArgumentError."
     return method
 

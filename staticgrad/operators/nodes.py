@@ -144,7 +144,8 @@ def as_array(value: Any) -> np.ndarray:
         if array.dtype in WIDE and not hasattr(value, "__array__") and _weak(value):
             array = array.astype(scalar_dtype(array.dtype.type(0)))
     if array.dtype == object or array.dtype.kind not in "biufc":
-        raise DTypeError(f"can't make a tensor of {type(value).__name__} with dtype {array.dtype}: {_clip(value)}")
+        text = f"can't make a tensor of {type(value).__name__} with dtype {array.dtype}: {_clip(value)}"
+        raise DTypeError(text, "make numbers of it first, as with np.asarray(values, float)")
     dtype = as_dtype(array.dtype)
     return array if array.dtype == dtype else array.astype(dtype)
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..base.types import TensorType, normalize_axis, shape_text
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..ir import Call, Copy, Expand, Layout, Native, Node, Window, define
-from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public, routed, spelled
+from ..operators import F, Operators, Tensor, TensorLike, apply, numpy_twin, public, routed, spelled
 from . import attributes as at
 from .batching import linear
 from .leaves import fits
@@ -142,8 +142,10 @@ concatenate_op = define(
 # public functions ------------------------------------------------------------------------------------------------
 
 
-def _several(name: str, xs: Any) -> list[Any]:
-    """The operands as a list. Raises ArgumentError where there are none."""
+def _several(name: str, xs: Any, axis: Any) -> list[Any]:
+    """The operands as a list. Raises ArgumentError where there are none, or where they are not in one argument."""
+    if isinstance(axis, Operators):
+        raise ArgumentTypeError(f"{name}: the tensors come in one list, and then the axis", f"write sg.{name}([a, b])")
     if not isinstance(xs, Iterable):
         raise ArgumentError(f"{name}: expected a sequence of tensors, got {type(xs).__name__}")
     operands = list(xs)
@@ -158,7 +160,7 @@ def _several(name: str, xs: Any) -> list[Any]:
 @spelled
 def concatenate(tensors: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
-    xs = _several("concatenate", tensors)
+    xs = _several("concatenate", tensors, axis)
     return apply(concatenate_op, *xs, axis=normalize_axis(axis, ndim_of(xs[0])))
 
 
@@ -174,4 +176,4 @@ def stack(tensors: Sequence[TensorLike], axis: int = 0) -> Tensor:
         tensor([[1, 3],
                 [2, 4]])
     """
-    return concatenate([F.expand_dims(x, axis) for x in _several("stack", tensors)], axis)
+    return concatenate([F.expand_dims(x, axis) for x in _several("stack", tensors, axis)], axis)

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArgumentTypeError
 from ..operators import (
     F,
     Operators,
@@ -32,6 +32,10 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
         >>> sg.cat([sg.zeros(2), sg.ones(1)])
         tensor([0., 0., 1.])
     """
+    if isinstance(tensors, Operators):
+        raise ArgumentTypeError(
+            "cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor", "write sg.cat([a, b])"
+        )
     given: list[Any] = [t if isinstance(t, Operators) else as_array(t) for t in tensors]
     most = max((len(t.shape) for t in given), default=0)
     wanted = [t for t in given if tuple(t.shape) != (0,) or most <= 1]

@@ -127,7 +127,7 @@ def compile(
             on_break=on_break, numerics=numerics, passes=passes, wait=wait, memory_budget=memory_budget,
         )  # fmt: skip
     if not callable(fn):
-        raise TraceError(f"compile needs a function, got {type(fn).__name__}")
+        raise TraceError(f"compile needs a function, got {type(fn).__name__}", "write @sg.compile above def step(...)")
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise TraceError(
             f"{fn.__name__} is a generator or a coroutine, which can't be compiled", "compile the step that it repeats"

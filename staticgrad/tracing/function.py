@@ -313,7 +313,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         if self.segmented is not None:
             return self.segmented.largest()  # type: ignore[no-any-return]
         if self.latest is None:
-            raise TraceError(f"{self.name} has not been called yet, so there is no plan")
+            raise TraceError(f"{self.name} has not been called yet, so there is no plan", "call it once with its arguments")
         plan: Plan = self.latest.plan
         return plan
 

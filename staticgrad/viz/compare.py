@@ -217,6 +217,10 @@ def compare(
         case, further = further, None
         with restored(case, seed):
             found.append(run_eager(case, repeats))
+    if not (found[0].values or case.own_gradients or case.changed):
+        raise ArgumentError(
+            f"compare: {case.name} returned no tensor and changed none", "return what is to be compared, as a loss"
+        )
     if case.own_gradients:
         further = None
     if further is not None:

@@ -1,0 +1,154 @@
+"""How an error that nothing catches is printed: the user's frames and the last one of this package, and what a wrong name of an
+argument should have been.
+
+A call passes several frames of ours before one of them raises, and a reader looks for the line that he wrote. The errors
+themselves keep all frames: debuggers, loggers and tests see what they always saw. `STATICGRAD_TRACEBACK=full` prints them all.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import inspect
+import linecache
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from types import FrameType, TracebackType
+from typing import Any
+
+from ..errors import is_internal
+
+SETTING = "STATICGRAD_TRACEBACK"
+PACKAGE = __name__.partition(".")[0]
+WRONG_CALL = re.compile(
+    r"(?P<name>\S+)\(\) (got an unexpected keyword argument '(?P<wrong>\w+)'$|missing \d+ required|takes (from )?\d+ )"
+)
+TWINS = (
+    ("lr", "learning_rate"), ("dim", "axis"), ("keepdim", "keepdims"), ("bias", "use_bias"), ("p", "rate"), ("eps", "epsilon"),
+)  # fmt: skip
+"""Names that PyTorch and other libraries have for one argument, which don't look alike."""
+
+
+def show(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    """`sys.excepthook`: print an error that nothing caught."""
+    if os.environ.get(SETTING) == "full" or not isinstance(error, Exception):
+        sys.__excepthook__(kind, error, traceback)
+        return
+    whole = {each: each.__traceback__ for each in _chain(error)}
+    try:
+        for each in whole:
+            with suppress(Exception):  # an error in here must not hide the user's
+                _explain(each)
+                each.__traceback__ = shortened(each.__traceback__)
+        sys.__excepthook__(kind, error, error.__traceback__)
+        if whole[error] is not error.__traceback__:
+            print(f"frames of staticgrad are left out; {SETTING}=full shows them", file=sys.stderr)
+    finally:
+        for each, former in whole.items():  # debuggers open `sys.last_exc` later
+            each.__traceback__ = former
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error, and those that led to it."""
+    waiting, found = [error], set()
+    while waiting:
+        each = waiting.pop()
+        if id(each) not in found:
+            found.add(id(each))
+            yield each
+            waiting += [other for other in (each.__cause__, each.__context__) if other is not None]
+
+
+def shortened(traceback: TracebackType | None) -> TracebackType | None:
+    """The same without frames of this package but the last. The whole one where a frame or none would be left out, or where
+    there is no frame of anybody else."""
+    entries: list[TracebackType] = []
+    while traceback is not None:
+        entries.append(traceback)
+        traceback = traceback.tb_next
+    ours = [entry for entry in entries if is_internal(entry.tb_frame)]
+    if len(ours) < 2 or len(ours) == len(entries):
+        return entries[0] if entries else None
+    kept = [entry for entry in entries if entry is ours[-1] or not is_internal(entry.tb_frame)]
+    for entry in reversed(kept):
+        traceback = TracebackType(traceback, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return traceback
+
+
+def _explain(error: BaseException) -> None:
+    """Add to an error of a call or an attribute what was meant."""
+    if isinstance(error, AttributeError) and error.name and _is_ours(type(error.obj)):
+        near = difflib.get_close_matches(error.name, dir(error.obj), 1, 0.75)
+        if near:
+            error.add_note(f"  did you mean .{near[0]}?")
+            error.name = None  # or CPython adds its own guess
+    elif isinstance(error, AttributeError) and "the nearest name is" in str(error):
+        error.name = None
+    found = WRONG_CALL.match(str(error)) if isinstance(error, TypeError) else None
+    entry = error.__traceback__
+    users: TracebackType | None = None
+    while entry is not None:
+        users, entry = (users if is_internal(entry.tb_frame) else entry), entry.tb_next
+    if found is None or users is None:
+        return
+    function = called_at(users.tb_frame, users.tb_lasti)
+    if function is None:
+        function = _public(found["name"])
+    called = found["name"].rpartition(".")[2].strip("_")
+    if called not in ("init", "method", getattr(function, "__name__", "").strip("_")):  # it is the user's, called by ours
+        return
+    if _is_ours(function) or _is_ours(type(getattr(function, "__self__", None))):
+        error.add_note(_meant(function, found["wrong"]))
+
+
+def _is_ours(x: Any) -> bool:
+    return str(getattr(x, "__module__", None)).partition(".")[0] == PACKAGE
+
+
+def _public(name: str) -> Any:
+    """A method by its name and that of a public class."""
+    owner, _, method = name.partition(".")
+    for room in ("", ".nn", ".optim"):
+        found = getattr(vars(sys.modules.get(PACKAGE + room, builtins)).get(owner), method, None)
+        if found is not None:
+            return found
+    return None
+
+
+def _meant(function: Any, wrong: str | None) -> str:
+    """The name of the argument that comes nearest to a wrong one; else how the function is called."""
+    signature = inspect.signature(function)
+    named = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    words = {twin: name for name in named for pair in TWINS if name in pair for twin in pair} | {name: name for name in named}
+    near = difflib.get_close_matches(wrong or "", words, 1)
+    if near:
+        return f"  did you mean {words[near[0]]}=?"
+    shown = [p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name != "self"]
+    return f"  call it as {function.__name__}{signature.replace(parameters=shown, return_annotation=signature.empty)}"
+
+
+def called_at(frame: FrameType, instruction: int) -> Any:
+    """The function that an instruction calls, where the source names it by names and attributes alone; else None."""
+    line, end_line, column, end_column = list(frame.f_code.co_positions())[instruction // 2]
+    if line is None or end_line is None or column is None or end_column is None:
+        return None
+    lines = [linecache.getline(frame.f_code.co_filename, i).encode() for i in range(line, end_line + 1)]
+    lines[-1] = lines[-1][:end_column]
+    lines[0] = lines[0][column:]  # after the end, which may be in the same line
+    call = ast.parse(b"(" + b"".join(lines) + b")", mode="eval").body
+    return _value(call.func, frame) if isinstance(call, ast.Call) else None
+
+
+def _value(expression: ast.expr, frame: FrameType) -> Any:
+    if isinstance(expression, ast.Attribute):
+        return getattr(_value(expression.value, frame), expression.attr, None)
+    if not isinstance(expression, ast.Name):
+        return None
+    for names in (frame.f_locals, frame.f_globals, vars(builtins)):
+        if expression.id in names:
+            return names[expression.id]
+    return None

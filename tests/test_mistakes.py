@@ -1,0 +1,72 @@
+"""What is printed for mistakes that people make: `tests/golden/mistakes.txt` has each line of code, and below it the error.
+
+`UPDATE_GOLDEN=1 pytest -n 0 tests/test_mistakes.py` writes the errors anew; read them as one who made the mistake."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import sys
+import traceback
+from pathlib import Path
+
+import pytest
+
+from staticgrad.base import tracebacks
+
+GOLDEN = Path(__file__).parent / "golden" / "mistakes.txt"
+PREAMBLE = """\
+import numpy as np
+import staticgrad as sg
+from staticgrad import distributions, functional as F, nn, optim, utils
+
+x, w = sg.ones(3, 4), sg.ones(3, 4, requires_grad=True)
+lin = nn.Linear(4, 2)
+opt = optim.SGD(lin.parameters(), lr=0.1)
+f = sg.compile(lambda a: a * 2)
+graph = sg.Graph()
+with graph.as_default():
+    p, v = sg.placeholder(sg.float32, [2], name="p"), sg.Variable(1.0, name="v")
+"""
+FILE = "mistake.py"
+GUESS = re.compile(r"(got an unexpected keyword argument '\w+')\. Did you mean '(\w+)'\?$", re.MULTILINE)
+"""CPython's own guess, since 3.13; ours in earlier versions."""
+ADDRESS = re.compile(r"0x[0-9a-f]+")
+
+
+def mistakes() -> dict[str, str]:
+    """Errors by the line of code that makes them."""
+    blocks = GOLDEN.read_text(encoding="utf-8").strip().split("\n\n")
+    return {line: text for line, _, text in (block.partition("\n") for block in blocks)}
+
+
+def outcome(line: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is printed for a line of code that nothing catches, but for the frames. These are the user's and one of ours."""
+    source = f"{PREAMBLE}{line}\n"
+    linecache.cache[FILE] = len(source), None, source.splitlines(keepends=True), FILE
+    try:
+        exec(compile(source, FILE, "exec"), {"__name__": "mistake"})
+    except Exception as error:
+        whole = error.__traceback__
+        error.__traceback__ = whole.tb_next if whole is not None else None  # this function's frame
+        tracebacks.show(type(error), error, error.__traceback__)
+        frames = traceback.extract_tb(tracebacks.shortened(error.__traceback__))
+        assert sum(frame.filename != FILE for frame in frames) <= 1, frames
+    else:
+        return "no error"
+    printed = capsys.readouterr().err
+    kept = printed[printed.rindex("\n", 0, re.search(r"^\S*(Error|Exception)\b", printed, re.MULTILINE).start() + 1) + 1 :]
+    lines = [text for text in kept.splitlines() if not text.startswith("frames of staticgrad are left out")]
+    return ADDRESS.sub("0x...", GUESS.sub(r"\1\n  did you mean \2=?", "\n".join(lines)))
+
+
+def test_what_is_printed_for_each_mistake(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("junk.safetensors").write_text("no tensors")
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    expected = mistakes()
+    found = {line: outcome(line, capsys) for line in expected}
+    if os.environ.get("UPDATE_GOLDEN"):
+        GOLDEN.write_text("\n\n".join(f"{line}\n{text}" for line, text in found.items()) + "\n", encoding="utf-8")
+    assert found == mistakes()
