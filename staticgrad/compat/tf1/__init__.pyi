@@ -242,8 +242,6 @@ from .math import lbeta as lbeta
 from .math import matmul as matmul
 from .math import norm as norm
 from .math import realdiv as realdiv
-from .math import reduce_mean as reduce_mean
-from .math import reduce_prod as reduce_prod
 from .math import saturate_cast as saturate_cast
 from .math import scalar_mul as scalar_mul
 from .math import sparse_matmul as sparse_matmul
@@ -470,7 +468,9 @@ reduce_any: Any
 reduce_euclidean_norm: Any
 reduce_logsumexp: Any
 reduce_max: Any
+reduce_mean: Any
 reduce_min: Any
+reduce_prod: Any
 reduce_std: Any
 reduce_sum: Any
 reduce_variance: Any

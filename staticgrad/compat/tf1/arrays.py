@@ -20,7 +20,7 @@ from .dtypes import as_dtype
 from .graph import get_default_graph
 from .handles import Handle
 from .shapes import TensorShape, extents, known_extents
-from .tensor import SIZES, array_of, extents_of, known, operation, pair, symbols, tensor
+from .tensor import SIZES, Operand, array_of, define, extents_of, known, operation, pair, symbols, tensor
 
 newaxis = None
 
@@ -40,9 +40,9 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
 
 
 @operation("PlaceholderWithDefault")
-def placeholder_with_default(input: Any, shape: Any) -> Any:
+def placeholder_with_default(input: Operand, shape: Any) -> Any:
     """A tensor that may be fed, and is `input` otherwise; it has the shape of `input`."""
-    return static.identity(tensor(input))
+    return static.identity(input)
 
 
 @operation("Const")
@@ -74,16 +74,10 @@ def convert_to_tensor(value: Any, dtype: Any = None, preferred_dtype: Any = None
     return tensor(value, dtype)
 
 
-@operation("Identity")
-def identity(input: Any) -> Any:
-    """The same value as a tensor of its own."""
-    return static.identity(tensor(input))
-
-
-@operation("StopGradient")
-def stop_gradient(input: Any) -> Any:
-    """The same value, through which no gradient flows."""
-    return F.stop_gradient(tensor(input))
+identity = define("identity", "Identity", lambda input: static.identity(input), "The same value as a tensor of its own.")
+stop_gradient = define(
+    "stop_gradient", "StopGradient", lambda input: F.stop_gradient(input), "The same value, through which no gradient flows."
+)
 
 
 def type_of_shape(shape: Any, dtype: np.dtype) -> TensorType:
@@ -116,20 +110,20 @@ def ones(shape: Any, dtype: Any = np.float32) -> Any:
 
 
 @operation("Fill", types=lambda dims, value: type_of_shape(dims, tensor(value).dtype))
-def fill(dims: Any, value: Any) -> Any:
+def fill(dims: Any, value: Operand) -> Any:
     """A tensor of shape `dims` full of a number, or of a tensor without axes."""
-    return F.broadcast_to(tensor(value), known_extents(dims))
+    return F.broadcast_to(value, known_extents(dims))
 
 
 @operation("zeros_like", "ZerosLike")
-def zeros_like(tensor_: Any, dtype: Any = None, optimize: bool = True) -> Any:
-    out = F.zeros_like(tensor(tensor_))
+def zeros_like(tensor_: Operand, dtype: Any = None, optimize: bool = True) -> Any:
+    out = F.zeros_like(tensor_)
     return out if dtype is None else F.astype(out, as_dtype(dtype).numpy)
 
 
 @operation("ones_like", "OnesLike")
-def ones_like(tensor_: Any, dtype: Any = None, optimize: bool = True) -> Any:
-    out = F.ones_like(tensor(tensor_))
+def ones_like(tensor_: Operand, dtype: Any = None, optimize: bool = True) -> Any:
+    out = F.ones_like(tensor_)
     return out if dtype is None else F.astype(out, as_dtype(dtype).numpy)
 
 
@@ -175,9 +169,9 @@ def _reshaped(tensor_: Any, shape: Any) -> TensorType:
 
 
 @operation("Reshape", types=_reshaped)
-def reshape(tensor_: Any, shape: Any) -> Any:
+def reshape(tensor_: Operand, shape: Any) -> Any:
     """The elements in another shape, of which one extent may be -1."""
-    return F.reshape(tensor(tensor_), tuple(extents_or_minus_one(shape)))
+    return F.reshape(tensor_, tuple(extents_or_minus_one(shape)))
 
 
 def extents_or_minus_one(shape: Any) -> list[int]:
@@ -186,22 +180,21 @@ def extents_or_minus_one(shape: Any) -> list[int]:
 
 
 @operation("transpose", "Transpose")
-def transpose(a: Any, perm: Any = None, conjugate: bool = False) -> Any:
+def transpose(a: Operand, perm: Any = None, conjugate: bool = False) -> Any:
     """The axes in the order `perm`, reversed unless given."""
-    a = tensor(a)
     return F.permute(a, tuple(reversed(range(a.ndim))) if perm is None else tuple(int(p) for p in perm))
 
 
 @operation("ExpandDims")
-def expand_dims(input: Any, axis: Any = None, dim: Any = None) -> Any:
-    return F.expand_dims(tensor(input), dim if axis is None else axis)
+def expand_dims(input: Operand, axis: Any = None, dim: Any = None) -> Any:
+    return F.expand_dims(input, dim if axis is None else axis)
 
 
 @operation("Squeeze")
-def squeeze(input: Any, axis: Any = None, squeeze_dims: Any = None) -> Any:
+def squeeze(input: Operand, axis: Any = None, squeeze_dims: Any = None) -> Any:
     axis = squeeze_dims if axis is None else axis
     axis = tuple(axis) if isinstance(axis, list) else axis
-    x = tensor(input)
+    x = input
     if axis is None or axis == ():
         extents_of(x)  # which of them are 1 decides
     for i in () if axis is None else axis if isinstance(axis, tuple) else (axis,):
@@ -225,9 +218,8 @@ def stack(values: Any, axis: int = 0) -> Any:
 
 
 @operation("unstack", "Unpack")
-def unstack(value: Any, num: int | None = None, axis: int = 0) -> list[Any]:
+def unstack(value: Operand, num: int | None = None, axis: int = 0) -> list[Any]:
     """The parts along an axis of known extent, without that axis."""
-    value = tensor(value)
     count = value.shape[axis] if num is None else num
     if count is None:
         raise ValueError(f"Cannot infer num from shape {TensorShape(value.shape)}")
@@ -248,9 +240,8 @@ def _parts(value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None =
 
 
 @operation("split", "Split", types=_parts)
-def split(value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = None) -> list[Any]:
+def split(value: Operand, num_or_size_splits: Any, axis: int = 0, num: int | None = None) -> list[Any]:
     """The value cut into a number of equal parts, or into parts of the given sizes."""
-    value = tensor(value)
     if isinstance(num_or_size_splits, (int, np.integer)):
         count, total = int(num_or_size_splits), value.shape[axis]
         if total is None:
@@ -274,21 +265,20 @@ def split(value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = 
 
 
 @operation("Tile")
-def tile(input: Any, multiples: Any) -> Any:
+def tile(input: Operand, multiples: Any) -> Any:
     """The value repeated along each axis."""
-    x = tensor(input)
     for axis, count in enumerate(int(m) for m in multiples):
         if count != 1:
-            x = F.concatenate([x] * count, axis=axis) if count else x[(*(slice(None),) * axis, slice(0, 0))]
-    return x
+            input = F.concatenate([input] * count, axis=axis) if count else input[(*(slice(None),) * axis, slice(0, 0))]
+    return input
 
 
 @operation("Pad")
-def pad(tensor_: Any, paddings: Any, mode: str = "CONSTANT", constant_values: float = 0) -> Any:
+def pad(tensor_: Operand, paddings: Any, mode: str = "CONSTANT", constant_values: float = 0) -> Any:
     """x with (before, after) more elements per axis."""
     from ...functional import pad as functional_pad
 
-    x, amounts = tensor(tensor_), np.asarray(paddings).tolist()
+    x, amounts = tensor_, np.asarray(paddings).tolist()
     modes = {"CONSTANT": "constant", "REFLECT": "reflect"}
     if mode.upper() not in modes:
         raise ValueError(f"Unknown padding mode: {mode}. This library pads with CONSTANT and REFLECT")
@@ -298,37 +288,35 @@ def pad(tensor_: Any, paddings: Any, mode: str = "CONSTANT", constant_values: fl
 
 
 @operation("Slice")
-def slice_(input_: Any, begin: Any, size: Any) -> Any:
+def slice_(input_: Operand, begin: Any, size: Any) -> Any:
     """The part of extents `size` from `begin` on; -1 is all that is left."""
     key = tuple(slice(int(b), None if int(s) == -1 else int(b) + int(s)) for b, s in zip(begin, size, strict=True))
-    return tensor(input_)[key]
+    return input_[key]
 
 
 @operation("Gather", "GatherV2")
-def gather(params: Any, indices: Any, validate_indices: Any = None, axis: int = 0, batch_dims: int = 0) -> Any:
+def gather(params: Operand, indices: Operand, validate_indices: Any = None, axis: int = 0, batch_dims: int = 0) -> Any:
     """Slices of `params` along `axis` at `indices`."""
     if batch_dims:
         from .gathering import gathered_in_batches
 
-        return gathered_in_batches(tensor(params), tensor(indices), axis or batch_dims, batch_dims)
-    return F.take(tensor(params), tensor(indices), axis=axis)
+        return gathered_in_batches(params, indices, axis or batch_dims, batch_dims)
+    return F.take(params, indices, axis=axis)
 
 
 @operation("ReverseV2")
-def reverse(tensor_: Any, axis: Any) -> Any:
+def reverse(tensor_: Operand, axis: Any) -> Any:
     """The elements in reverse order along the axes."""
-    x = tensor(tensor_)
     for one in axis if isinstance(axis, (list, tuple)) else [axis]:
-        x = F.flip(x, one)
-    return x
+        tensor_ = F.flip(tensor_, one)
+    return tensor_
 
 
 @operation("one_hot", "OneHot")
 def one_hot(
-    indices: Any, depth: int, on_value: Any = None, off_value: Any = None, axis: int | None = None, dtype: Any = None
+    indices: Operand, depth: int, on_value: Any = None, off_value: Any = None, axis: int | None = None, dtype: Any = None
 ) -> Any:
     """`on_value` (1) at each index along a new axis, `off_value` (0) elsewhere; zeros for an index out of range."""
-    indices = tensor(indices)
     kind = as_dtype(np.float32 if dtype is None else dtype).numpy
     hit = F.eq(F.expand_dims(indices, -1), static.constant(np.arange(depth).astype(indices.dtype)))
     on = static.constant(np.asarray(1 if on_value is None else on_value, kind))
@@ -358,27 +346,24 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 @operation("Shape")
-def shape(input: Any, out_type: Any = np.int32) -> Any:
+def shape(input: Operand, out_type: Any = np.int32) -> Any:
     """The extents, a tensor with one axis."""
-    x, kind = tensor(input), as_dtype(out_type).numpy
+    x, kind = input, as_dtype(out_type).numpy
     if None not in x.shape:
         return static.constant(np.asarray(x.shape, kind))
     return F.stack([apply(REGISTRY["count"], x, axis=(axis,), dtype=kind) for axis in range(x.ndim)])
 
 
 @operation("Size")
-def size(input: Any, out_type: Any = np.int32) -> Any:
+def size(input: Operand, out_type: Any = np.int32) -> Any:
     """The number of elements, a tensor without axes."""
-    x, kind = tensor(input), as_dtype(out_type).numpy
+    x, kind = input, as_dtype(out_type).numpy
     if None not in x.shape:
         return static.constant(np.asarray(math.prod(x.shape), kind))
     return apply(REGISTRY["count"], x, axis=tuple(range(x.ndim)), dtype=kind)
 
 
-@operation("Rank")
-def rank(input: Any) -> Any:
-    """The number of axes, a tensor without axes."""
-    return static.constant(np.int32(tensor(input).ndim))
+rank = define("rank", "Rank", lambda input: static.constant(np.int32(input.ndim)), "The number of axes, a tensor without axes.")
 
 
 ENDS = SIZES | {"end", "strides"}
@@ -386,7 +371,7 @@ ENDS = SIZES | {"end", "strides"}
 
 @operation("StridedSlice", sizes=ENDS)
 def strided_slice(
-    input_: Any, begin: Any, end: Any, strides: Any = None, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0,
+    input_: Operand, begin: Any, end: Any, strides: Any = None, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0,
     new_axis_mask: int = 0, shrink_axis_mask: int = 0, var: Any = None,
 ) -> Any:  # fmt: skip
     """`input_[begin[0]:end[0]:strides[0], ...]`. Bit i of a mask: there is no beginning or end, an ellipsis, a new axis, or one
@@ -402,13 +387,13 @@ def strided_slice(
             key.append(int(first))
         else:
             key.append(slice(None if begin_mask & bit else int(first), None if end_mask & bit else int(last), step))
-    return tensor(input_)[tuple(key)]
+    return input_[tuple(key)]
 
 
 @operation("strided_slice", "StridedSlice")
-def _subscript(input_: Any, key: Any) -> Any:
+def _subscript(input_: Operand, key: Any) -> Any:
     items = key if isinstance(key, tuple) else (key,)
-    return tensor(input_)[tuple(known(item) if isinstance(item, slice) else item for item in items)]
+    return input_[tuple(known(item) if isinstance(item, slice) else item for item in items)]
 
 
 def _getitem(self: Any, key: Any) -> Any:
@@ -420,25 +405,24 @@ setattr(Handle, "__getitem__", _getitem)  # noqa: B010  (an assignment would not
 
 @operation("embedding_lookup", "Gather")
 def embedding_lookup(
-    params: Any, ids: Any, partition_strategy: str = "mod", validate_indices: bool = True, max_norm: float | None = None
+    params: Any, ids: Operand, partition_strategy: str = "mod", validate_indices: bool = True, max_norm: float | None = None
 ) -> Any:
     """Rows of `params`, or of the first of a list of one; scaled down to a norm of `max_norm`."""
     if isinstance(params, (list, tuple)):
         if len(params) != 1:
             raise ValueError("embedding_lookup: partitioned tables are not supported; concatenate them")
         params = params[0]
-    rows = F.take(tensor(params), tensor(ids), axis=0)
+    rows = F.take(tensor(params), ids, axis=0)
     if max_norm is None:
         return rows
     from .math import clip_by_norm
 
-    graph, first = get_default_graph(), tensor(ids).ndim
+    graph, first = get_default_graph(), ids.ndim
     return clip_by_norm(graph.handle(rows.node), max_norm, axes=list(range(first, rows.ndim))).symbol
 
 
 @operation("SequenceMask")
-def sequence_mask(lengths: Any, maxlen: int, dtype: Any = np.bool_) -> Any:
+def sequence_mask(lengths: Operand, maxlen: int, dtype: Any = np.bool_) -> Any:
     """True (1) at the first `lengths` of `maxlen` positions along a new last axis."""
-    lengths = tensor(lengths)
     positions = static.constant(np.arange(maxlen).astype(lengths.dtype))
     return F.astype(F.lt(positions, F.expand_dims(lengths, -1)), as_dtype(dtype).numpy)

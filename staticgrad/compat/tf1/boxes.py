@@ -13,19 +13,19 @@ from .draws import uniform
 from .handles import Handle
 from .image import IMAGE, ResizeMethod, _batched, _padded, _resized
 from .nn.spatial import extract_image_patches
-from .tensor import extents_of, known, operation, tensor
+from .tensor import Operand, extents_of, known, operation, tensor
 
 
 @operation("CropAndResize", sizes=frozenset({"crop_size", "extrapolation_value"}))
 def crop_and_resize(
-    image: Any, boxes: Any, box_ind: Any = None, crop_size: Any = None, method: str = "bilinear",
+    image: Operand, boxes: Any, box_ind: Any = None, crop_size: Any = None, method: str = "bilinear",
     extrapolation_value: float = 0, box_indices: Any = None,
 ) -> Any:  # fmt: skip
     """The parts of images in boxes (count, [y1, x1, y2, x2]) with 0 and 1 for the borders, resized: (count, *crop_size, c).
 
     box_ind: the image of each box. The gradient flows to the image, and for "bilinear" to the boxes.
     """
-    x = F.astype(tensor(image), np.float32)
+    x = F.astype(image, np.float32)
     boxes, numbers = tensor(boxes), F.astype(tensor(box_indices if box_ind is None else box_ind), np.int64)
     _, height, width, channels = extents_of(x)
     rows, columns = (int(n) for n in crop_size)
@@ -71,25 +71,25 @@ def crop_and_resize(
 @operation("resize_image_with_pad", sizes=IMAGE)
 @_batched
 def resize_image_with_pad(
-    x: Any, target_height: int, target_width: int, method: int = ResizeMethod.BILINEAR, align_corners: bool = False
+    image: Operand, target_height: int, target_width: int, method: int = ResizeMethod.BILINEAR, align_corners: bool = False
 ) -> Any:
     """The image resized without distortion, in the middle of zeros."""
-    _, h, w, _ = extents_of(x)
+    _, h, w, _ = extents_of(image)
     ratio = max(w / target_width, h / target_height)
     height, width = int(np.floor(h / ratio)), int(np.floor(w / ratio))
     top, left = max(0, int((target_height - h / ratio) / 2)), max(0, int((target_width - w / ratio) / 2))
-    return _padded(_resized(x, (height, width), method, align_corners, False), top, left, target_height, target_width)
+    return _padded(_resized(image, (height, width), method, align_corners, False), top, left, target_height, target_width)
 
 
 @operation("ExtractGlimpse", sizes=frozenset({"size"}))
 def extract_glimpse(
-    input: Any, size: Any, offsets: Any, centered: bool = True, normalized: bool = True, uniform_noise: bool = True
+    input: Operand, size: Any, offsets: Any, centered: bool = True, normalized: bool = True, uniform_noise: bool = True
 ) -> Any:
     """Windows (n, *size, c) of images around offsets (n, [y, x]), whose values are random outside of the image.
 
     centered: offsets count from the image's middle; normalized: -1 and 1 (0 and 1) are its borders, else pixels.
     """
-    x, at = tensor(input), tensor(offsets, np.float32)
+    x, at = input, tensor(offsets, np.float32)
     n, h, w, c = extents_of(x)
     rows, columns = (int(s) for s in size)
     starts = []
@@ -116,14 +116,17 @@ def extract_glimpse(
 
 
 @operation("DrawBoundingBoxesV2")
-def draw_bounding_boxes(images: Any, boxes: Any, colors: Any = None) -> Any:
+def draw_bounding_boxes(images: Operand, boxes: Operand, colors: Any = None) -> Any:
     """Images with the borders of boxes (n, count, [y1, x1, y2, x2]); colors: (any, channels), taken in turn."""
-    x, boxes = tensor(images), tensor(boxes)
-    n, h, w, c = extents_of(x)
+    n, h, w, c = extents_of(images)
     count = extents_of(boxes)[1]
-    table = np.asarray(known(tensor(COLORS if colors is None else colors)), x.dtype)
+    table = np.asarray(known(tensor(COLORS if colors is None else colors)), images.dtype)
     if colors is None:
-        table = np.concatenate([table, np.ones((len(table), 1), x.dtype)], 1)[:, :c] if c > 1 else np.ones((1, 1), x.dtype)
+        table = (
+            np.concatenate([table, np.ones((len(table), 1), images.dtype)], 1)[:, :c]
+            if c > 1
+            else np.ones((1, 1), images.dtype)
+        )
     table = table[:, :c]
     row, column = static.constant(np.arange(h).reshape(1, h, 1)), static.constant(np.arange(w).reshape(1, 1, w))
     for b in range(count):
@@ -137,8 +140,8 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any = None) -> Any:
         across = F.logical_and(F.logical_or(F.eq(row, top), F.eq(row, bottom)), columns_in)
         down = F.logical_and(F.logical_or(F.eq(column, left), F.eq(column, right)), rows_in)
         line = F.expand_dims(F.logical_or(across, down), 3)
-        x = F.where(line, static.constant(table[b % len(table)]), x)
-    return x
+        images = F.where(line, static.constant(table[b % len(table)]), images)
+    return images
 
 
 COLORS = (
@@ -150,7 +153,7 @@ COLORS = (
 # choices --------------------------------------------------------------------------------------------------------------
 
 
-def _numbers(value: Any) -> np.ndarray:
+def _numbers(value: Any) -> Any:
     """Values that have to be known or fed."""
     return np.asarray(known(value if not isinstance(value, Handle) else value.symbol), np.float32)
 
@@ -193,9 +196,18 @@ def _scored(*args: Any, **kwargs: Any) -> list[TensorType]:
     return [_chosen(), TensorType((None,), np.dtype(np.float32))]
 
 
-def _counted(boxes: Any, scores: Any, count: Any, iou: Any, least: Any, pad: bool) -> list[TensorType]:
+def _counted(boxes: Any, scores: Any, count: Any, *limits: Any, pad_to_max_output_size: bool = False, **rest: Any) -> Any:
+    pad = limits[2] if len(limits) > 2 else pad_to_max_output_size
     extent = int(count) if pad and isinstance(count, (int, np.integer)) else None
     return [TensorType((extent,), np.dtype(np.int32)), TensorType((), np.dtype(np.int32))]
+
+
+def _best(boxes: Any, scores: Any, *settings: Any, overlaps: bool = False) -> tuple[Any, Any]:
+    """`_kept` of boxes, or of their overlaps, with settings that may be tensors."""
+    first, second = _numbers(tensor(boxes)), _numbers(tensor(scores))
+    count, *limits = (float(_numbers(v)) for v in settings)
+    found: tuple[Any, Any] = _kept(first if overlaps else _overlaps(first), second, int(count), *limits)
+    return found
 
 
 @operation("NonMaxSuppressionV3", sizes=frozenset(), types=_chosen)
@@ -203,9 +215,7 @@ def non_max_suppression(
     boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any = 0.5, score_threshold: Any = float("-inf")
 ) -> Any:
     """The numbers of boxes, best score first, without those that overlap a better one. The values have to be known or fed."""
-    values = _numbers(tensor(boxes)), _numbers(tensor(scores))
-    limits = float(_numbers(iou_threshold)), float(_numbers(score_threshold))
-    return static.constant(_kept(_overlaps(values[0]), values[1], int(_numbers(max_output_size)), *limits)[0])
+    return static.constant(_best(boxes, scores, max_output_size, iou_threshold, score_threshold)[0])
 
 
 @operation("NonMaxSuppressionV5", sizes=frozenset(), types=_scored)
@@ -214,9 +224,7 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: Any = 0.0,
 ) -> tuple[Any, Any]:  # fmt: skip
     """As `non_max_suppression`, and the scores; soft_nms_sigma: scores fall with the overlap."""
-    values = _numbers(tensor(boxes)), _numbers(tensor(scores))
-    limits = (float(_numbers(v)) for v in (iou_threshold, score_threshold, soft_nms_sigma))
-    chosen, found = _kept(_overlaps(values[0]), values[1], int(_numbers(max_output_size)), *limits)
+    chosen, found = _best(boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma)
     return static.constant(chosen), static.constant(found)
 
 
@@ -225,34 +233,23 @@ def non_max_suppression_overlaps(
     overlaps: Any, scores: Any, max_output_size: Any, overlap_threshold: Any = 0.5, score_threshold: Any = float("-inf")
 ) -> Any:
     """As `non_max_suppression`, of given overlaps (count, count)."""
-    limits = float(_numbers(overlap_threshold)), float(_numbers(score_threshold))
-    found = _kept(_numbers(tensor(overlaps)), _numbers(tensor(scores)), int(_numbers(max_output_size)), *limits)[0]
-    return static.constant(found)
+    return static.constant(_best(overlaps, scores, max_output_size, overlap_threshold, score_threshold, overlaps=True)[0])
 
 
 @operation("NonMaxSuppressionV4", sizes=frozenset(), types=_counted)
-def _padded_choice(boxes: Any, scores: Any, count: Any, iou: Any, least: Any, pad: bool) -> tuple[Any, Any]:
-    values = _numbers(tensor(boxes)), _numbers(tensor(scores))
-    wanted = int(_numbers(count))
-    chosen, _ = _kept(_overlaps(values[0]), values[1], wanted, float(_numbers(iou)), float(_numbers(least)))
-    valid = np.int32(len(chosen))
-    if pad:
-        chosen = np.concatenate([chosen, np.zeros(wanted - len(chosen), np.int32)])
-    return static.constant(chosen), static.constant(valid)
-
-
 def non_max_suppression_padded(
     boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any = 0.5, score_threshold: Any = float("-inf"),
-    pad_to_max_output_size: bool = False, name: str | None = None, sorted_input: bool = False,
-    canonicalized_coordinates: bool = False, tile_size: int = 512,
+    pad_to_max_output_size: bool = False, sorted_input: bool = False, canonicalized_coordinates: bool = False,
+    tile_size: int = 512,
 ) -> tuple[Any, Any]:  # fmt: skip
     """(numbers of boxes, zeros at the end if padded; how many are valid). Batches of boxes are refused."""
     if sorted_input or canonicalized_coordinates:
         raise ValueError("non_max_suppression_padded: batches of sorted boxes are not supported; call it for each image")
-    found: tuple[Any, Any] = _padded_choice(
-        boxes, scores, max_output_size, iou_threshold, score_threshold, pad_to_max_output_size, name=name
-    )
-    return found
+    chosen, _ = _best(boxes, scores, max_output_size, iou_threshold, score_threshold)
+    valid = np.int32(len(chosen))
+    if pad_to_max_output_size:
+        chosen = np.concatenate([chosen, np.zeros(int(_numbers(max_output_size)) - len(chosen), np.int32)])
+    return static.constant(chosen), static.constant(valid)
 
 
 def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Any:

@@ -10,8 +10,8 @@ import numpy as np
 from ... import functional, static
 from ...operators import F
 from .draws import uniform
-from .image import _floating
-from .tensor import extents_of, operation, pair, tensor
+from .image import floating, within
+from .tensor import Operand, define, extents_of, operation, pair, tensor
 
 # spaces ---------------------------------------------------------------------------------------------------------------
 
@@ -45,16 +45,10 @@ def _rgb(x: Any) -> Any:
     return F.stack([F.add(F.mul(F.sub(F.clip(p, 0.0, 1.0), 1.0), chroma), v) for p in parts], axis=-1)
 
 
-@operation("RGBToHSV")
-def rgb_to_hsv(images: Any) -> Any:
-    """Hue, saturation and value, each in [0, 1], of red, green and blue."""
-    return _hsv(tensor(images))
-
-
-@operation("HSVToRGB")
-def hsv_to_rgb(images: Any) -> Any:
-    """Red, green and blue of hue, saturation and value."""
-    return _rgb(tensor(images))
+rgb_to_hsv = define(
+    "rgb_to_hsv", "RGBToHSV", lambda images: _hsv(images), "Hue, saturation and value, each in [0, 1], of red, green and blue."
+)
+hsv_to_rgb = define("hsv_to_rgb", "HSVToRGB", lambda images: _rgb(images), "Red, green and blue of hue, saturation and value.")
 
 
 def _linear(name: str, kernel: Sequence[Sequence[float]]) -> Callable[..., Any]:
@@ -76,22 +70,10 @@ yuv_to_rgb = _linear("yuv_to_rgb", ((1, 1, 1), (0, -0.394642334, 2.03206185), (1
 # changes --------------------------------------------------------------------------------------------------------------
 
 
-@operation("adjust_hue", "AdjustHue")
-def adjust_hue(image: Any, delta: Any) -> Any:
-    """Hues turned by a part of the circle, in [-1, 1]."""
-    return _floating(_turned)(image, tensor(delta))
-
-
 def _turned(x: Any, delta: Any) -> Any:
     hsv = _hsv(x)
     hue = F.remainder(F.add(hsv[..., 0], F.astype(delta, x.dtype)), 1.0)
     return _rgb(F.stack([hue, hsv[..., 1], hsv[..., 2]], axis=-1))
-
-
-@operation("adjust_saturation", "AdjustSaturation")
-def adjust_saturation(image: Any, saturation_factor: Any) -> Any:
-    """Saturations times a factor, at most 1."""
-    return _floating(_saturated)(image, tensor(saturation_factor))
 
 
 def _saturated(x: Any, factor: Any) -> Any:
@@ -100,20 +82,36 @@ def _saturated(x: Any, factor: Any) -> Any:
     return _rgb(F.stack([hsv[..., 0], saturation, hsv[..., 2]], axis=-1))
 
 
+@operation("adjust_hue", "AdjustHue")
+@floating
+def adjust_hue(image: Operand, delta: Operand) -> Any:
+    """Hues turned by a part of the circle, in [-1, 1]."""
+    return _turned(image, delta)
+
+
+@operation("adjust_saturation", "AdjustSaturation")
+@floating
+def adjust_saturation(image: Operand, saturation_factor: Operand) -> Any:
+    """Saturations times a factor, at most 1."""
+    return _saturated(image, saturation_factor)
+
+
 @operation("random_hue", "AdjustHue")
-def random_hue(image: Any, max_delta: float, seed: Any = None) -> Any:
+@floating
+def random_hue(image: Operand, max_delta: float, seed: Any = None) -> Any:
     """`adjust_hue` by a number within +-max_delta that is drawn anew in each run. Raises ValueError outside [0, 0.5]."""
     if not 0 <= max_delta <= 0.5:
         raise ValueError(f"max_delta must be in [0, 0.5], got {max_delta}")
-    return _floating(_turned)(image, F.mul(F.sub(F.mul(uniform((), seed), 2.0), 1.0), float(max_delta)))
+    return _turned(image, F.mul(F.sub(F.mul(uniform((), seed), 2.0), 1.0), float(max_delta)))
 
 
 @operation("random_saturation", "AdjustSaturation")
-def random_saturation(image: Any, lower: float, upper: float, seed: Any = None) -> Any:
+@floating
+def random_saturation(image: Operand, lower: float, upper: float, seed: Any = None) -> Any:
     """`adjust_saturation` by a factor in [lower, upper) that is drawn anew in each run."""
     if upper <= lower or lower < 0:
         raise ValueError(f"0 <= lower < upper is needed, got {lower} and {upper}")
-    return _floating(_saturated)(image, F.add(F.mul(uniform((), seed), float(upper - lower)), float(lower)))
+    return _saturated(image, within(lower, upper, seed))
 
 
 # edges and likeness ---------------------------------------------------------------------------------------------------
@@ -122,15 +120,14 @@ SOBEL = np.array([[-1, -2, -1], [0, 0, 0], [1, 2, 1]])
 
 
 @operation("sobel_edges")
-def sobel_edges(image: Any) -> Any:
+def sobel_edges(image: Operand) -> Any:
     """Sobel's derivatives (n, height, width, channels, 2), down and across, with reflected borders."""
-    x = tensor(image)
-    channels = extents_of(x)[-1]
-    planes = F.permute(x, (0, 3, 1, 2))
+    channels = extents_of(image)[-1]
+    planes = F.permute(image, (0, 3, 1, 2))
     planes = functional.pad(planes, (1, 1, 1, 1), mode="reflect")
     out = []
     for kernel in (SOBEL, SOBEL.T):
-        weight = static.constant(np.broadcast_to(kernel, (channels, 1, 3, 3)).astype(x.dtype))
+        weight = static.constant(np.broadcast_to(kernel, (channels, 1, 3, 3)).astype(image.dtype))
         out.append(F.permute(functional.conv2d(planes, weight, groups=channels), (0, 2, 3, 1)))
     return F.stack(out, axis=-1)
 

@@ -17,7 +17,7 @@ from ...static.graphs import using
 from .graph import control_dependencies, get_default_graph
 from .handles import Handle, Operation
 from .shapes import TensorShape
-from .tensor import graph_of, handles, operation, put_off_function, symbols, tensor
+from .tensor import define, graph_of, handles, mapped, operation, put_off_function, symbols, tensor
 from .tensor_array import TensorArray, arrays, buffers, large_enough, on_buffers, with_elements
 
 
@@ -56,11 +56,10 @@ def _entered(graph: Any, found: Any, name: str) -> Any:
 
 
 def _tensors(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _tensors(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        items = [_tensors(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return mapped(_tensor, value)
+
+
+def _tensor(value: Any) -> Any:
     if isinstance(value, Operation):
         with control_dependencies([value]):
             return static.constant(True)
@@ -68,14 +67,9 @@ def _tensors(value: Any) -> Any:
 
 
 def cond(
-    pred: Any,
-    true_fn: Callable[[], Any] | None = None,
-    false_fn: Callable[[], Any] | None = None,
-    strict: bool = False,
-    name: str | None = None,
-    fn1: Callable[[], Any] | None = None,
-    fn2: Callable[[], Any] | None = None,
-) -> Any:
+    pred: Any, true_fn: Callable[[], Any] | None = None, false_fn: Callable[[], Any] | None = None, strict: bool = False,
+    name: str | None = None, fn1: Callable[[], Any] | None = None, fn2: Callable[[], Any] | None = None,
+) -> Any:  # fmt: skip
     """The results of `true_fn` where `pred` holds, else those of `false_fn`; only that branch runs."""
     if fn1 is not None and true_fn is not None:
         raise TypeError("cond(): true_fn and fn1 may not be set simultaneously.")
@@ -138,7 +132,7 @@ def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive
         count = _how_many([pred for pred, _ in given])
         text = "Input error: more than one condition evaluated as True but exclusive=True"
         with control_dependencies([Assert(_at_most_one(count), [text])]):
-            return _tensors_after(_first_of(pairs, result, name)())
+            return mapped(_after, _first_of(pairs, result, name)())
     return _first_of(pairs, result, name)()
 
 
@@ -153,9 +147,7 @@ def _how_many(conditions: list[Any]) -> Any:
     return F.sum(F.stack([F.astype(tensor(c), np.int32) for c in conditions]))
 
 
-@operation("LessEqual")
-def _at_most_one(count: Any) -> Any:
-    return F.le(tensor(count), 1)
+_at_most_one = define("_at_most_one", "LessEqual", lambda count: F.le(count, 1))
 
 
 def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
@@ -166,16 +158,9 @@ def _asserted(pred: Any, fn: Callable[[], Any]) -> Callable[[], Any]:
 
         text = "Input error: None of conditions evaluated as True."
         with control_dependencies([Assert(pred, [text])]):
-            return _tensors_after(fn())
+            return mapped(_after, fn())
 
     return call
-
-
-def _tensors_after(value: Any) -> Any:
-    """The tensors of a nest, computed here."""
-    if isinstance(value, (list, tuple)):
-        return type(value)(_tensors_after(item) for item in value)
-    return _after(value)
 
 
 def _else(pred: Any, fn: Callable[[], Any], otherwise: Callable[[], Any], name: str) -> Callable[[], Any]:
@@ -183,17 +168,10 @@ def _else(pred: Any, fn: Callable[[], Any], otherwise: Callable[[], Any], name: 
 
 
 def while_loop(
-    cond: Callable[..., Any],
-    body: Callable[..., Any],
-    loop_vars: Any,
-    shape_invariants: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-    maximum_iterations: Any = None,
-    return_same_structure: bool = False,
-) -> Any:
+    cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, shape_invariants: Any = None,
+    parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False, name: str | None = None,
+    maximum_iterations: Any = None, return_same_structure: bool = False,
+) -> Any:  # fmt: skip
     """Repeat `body` while `cond` holds; returns the last loop variables, which keep their shapes.
 
     shape_invariants: a TensorShape for each loop variable; extents that it leaves open may change from one iteration to the
@@ -257,16 +235,9 @@ def _same_length(body: Callable[..., Any], count: int) -> Callable[..., Any]:
 
 
 def scan(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    infer_shape: bool = True,
-    reverse: bool = False,
-    name: str | None = None,
-) -> Any:
+    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, parallel_iterations: int = 10, back_prop: bool = True,
+    swap_memory: bool = False, infer_shape: bool = True, reverse: bool = False, name: str | None = None,
+) -> Any:  # fmt: skip
     """fn(accumulated, item) along the leading axis, and every accumulated value; the first item begins without initializer."""
     graph = graph_of([elems, initializer])
     with using(graph), graph.name_scope(name or "scan"):
@@ -301,16 +272,9 @@ def _doubled(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def map_fn(
-    fn: Callable[[Any], Any],
-    elems: Any,
-    dtype: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    infer_shape: bool = True,
-    name: str | None = None,
-    fn_output_signature: Any = None,
-) -> Any:
+    fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_iterations: int = 10, back_prop: bool = True,
+    swap_memory: bool = False, infer_shape: bool = True, name: str | None = None, fn_output_signature: Any = None,
+) -> Any:  # fmt: skip
     """fn of each item along the leading axis, stacked."""
     graph = graph_of([elems])
     with using(graph), graph.name_scope(name or "map"):
@@ -350,9 +314,7 @@ def no_op(name: str | None = None) -> Operation:
     return group(name=name or "NoOp")
 
 
-@operation("tuple", "Identity")
-def _after(x: Any) -> Any:
-    return static.identity(tensor(x))
+_after = define("_after", "Identity", lambda x: static.identity(x), default="tuple")
 
 
 def tuple_(tensors: Any, name: str = "tuple", control_inputs: Any = None) -> list[Any]:

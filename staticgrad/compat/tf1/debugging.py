@@ -17,7 +17,7 @@ from .errors import InvalidArgumentError
 from .graph import get_default_graph
 from .handles import Handle
 from .py_functions import Assert, check_numerics
-from .tensor import graph_of, operation, pair, tensor
+from .tensor import Operand, graph_of, operation, pair, tensor
 
 
 def _converted(*values: Any) -> list[Any]:
@@ -154,8 +154,7 @@ def _rank(x: Any, ranks: Any, fits: Callable[[int], bool], words: str, shown: st
 
 
 @operation("rank_fits")
-def _rank_fits(found: Any, ranks: Any, label: str) -> Any:
-    found = tensor(found)
+def _rank_fits(found: Operand, ranks: Any, label: str) -> Any:
     if label == "assert_rank_at_least":
         return F.ge(found, ranks[0])
     return F.any(F.eq(F.expand_dims(found, 0), np.asarray(ranks, np.int32)))

@@ -31,7 +31,7 @@ from ...ops.random import (
 from .dtypes import as_dtype
 from .graph import get_default_graph, get_seed
 from .shapes import known_extents
-from .tensor import known, operation, tensor
+from .tensor import Operand, known, operation, tensor
 
 NO_SIZES: frozenset[str] = frozenset()
 """Draws stay in the graph, whose order they follow: only the shape is put off."""
@@ -106,12 +106,11 @@ def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any 
 
 
 @operation("dropout", "Dropout", NO_SIZES)
-def dropout(x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None, rate: Any = None) -> Any:
+def dropout(x: Operand, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None, rate: Any = None) -> Any:
     """Each element zero with probability 1 - keep_prob (or `rate`), the others scaled by 1 / keep_prob.
 
     The probability may be a tensor, such as a placeholder.
     """
-    x = tensor(x)
     if (keep_prob is None) == (rate is None):
         raise ValueError("dropout: give keep_prob or rate, not both")
     keep = tensor(keep_prob, x.dtype) if rate is None else F.sub(1.0, tensor(rate, x.dtype))
@@ -206,13 +205,14 @@ def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: int | No
 
 
 @operation("RandomShuffle", sizes=NO_SIZES)
-def random_shuffle(value: Any, seed: int | None = None) -> Any:
+def random_shuffle(value: Operand, seed: int | None = None) -> Any:
     """The slices along the first axis in a random order."""
-    x = tensor(value)
-    first = F.astype(x, np.float32)
-    first = F.sum(first, axis=tuple(range(1, x.ndim))) if x.ndim > 1 else first  # of its extent, whose value is not read
+    first = F.astype(value, np.float32)
+    first = (
+        F.sum(first, axis=tuple(range(1, value.ndim))) if value.ndim > 1 else first
+    )  # of its extent, whose value is not read
     keys = Numbers(seed).like(uniform_op, first)
-    return F.take(x, F.argsort(keys), axis=0)
+    return F.take(value, F.argsort(keys), axis=0)
 
 
 # by a seed alone ------------------------------------------------------------------------------------------------------
@@ -278,10 +278,10 @@ def stateless_gamma(shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: 
 
 
 @operation("stateless_poisson", "StatelessRandomPoisson")
-def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = np.int32) -> Any:
+def stateless_poisson(shape: Any, seed: Any, lam: Operand, dtype: Any = np.int32) -> Any:
     """Poisson numbers of a shape that ends with that of the rates."""
     u = _open(_by(seed), shape, np.dtype(np.float64))
-    rate = F.broadcast_to(F.astype(tensor(lam), np.float64), u.shape)
+    rate = F.broadcast_to(F.astype(lam, np.float64), u.shape)
     return F.astype(apply(REGISTRY["poisson_quantile"], u, rate), as_dtype(dtype).numpy)
 
 
@@ -308,15 +308,13 @@ SEEDS = 2.0**31
 
 
 @operation("stateless_split", sizes=frozenset({"num"}))
-def split(seed: Any, num: int = 2, alg: Any = "auto_select") -> Any:
+def split(seed: Operand, num: int = 2, alg: Any = "auto_select") -> Any:
     """(num, 2) seeds from one."""
-    seed = tensor(seed)
     return F.astype(F.floor(F.mul(_by(seed)(uniform_op, [int(num), 2], np.float64), SEEDS)), seed.dtype)
 
 
 @operation("stateless_fold_in")
-def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Any:
+def fold_in(seed: Operand, data: Operand, alg: Any = "auto_select") -> Any:
     """A seed from a seed and a number."""
-    seed = tensor(seed)
-    mixed = F.add(F.astype(seed, np.int64), F.mul(F.astype(tensor(data), np.int64), static.constant(np.array([0, 1 << 20]))))
+    mixed = F.add(F.astype(seed, np.int64), F.mul(F.astype(data, np.int64), static.constant(np.array([0, 1 << 20]))))
     return F.astype(F.floor(F.mul(_by(mixed)(uniform_op, [2], np.float64), SEEDS)), seed.dtype)

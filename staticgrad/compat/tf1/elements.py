@@ -17,29 +17,24 @@ from .dtypes import as_dtype
 from .gathering import _positions, _unique, gathered_in_batches
 from .nn.windows import batch_to_space_nd, space_to_batch_nd
 from .shapes import TensorShape
-from .tensor import SIZES, array_of, extents_of, operation, tensor
-
-
-def _value(x: Any) -> Any:
-    return value_of(x) if isinstance(x, Symbol) else array_of(x)
+from .tensor import SIZES, Operand, extents_of, operation, tensor, value_now
 
 
 @operation("Repeat", sizes=SIZES | {"repeats"})
-def repeat(input: Any, repeats: Any, axis: int | None = None) -> Any:
+def repeat(input: Operand, repeats: Any, axis: int | None = None) -> Any:
     """Each element so often in a row along an axis, or of the flattened input; `repeats`: a number, or one per element."""
-    x = tensor(input)
     if axis is None:
-        x, axis = F.reshape(x, (-1,)), 0
+        input, axis = F.reshape(input, (-1,)), 0
     counts = np.asarray(repeats)
-    extent = extents_of(x)[axis]
+    extent = extents_of(input)[axis]
     index = np.repeat(np.arange(extent), counts.ravel() if counts.size > 1 else int(counts))
-    return F.take(x, static.constant(index.astype(np.int64)), axis=axis)
+    return F.take(input, static.constant(index.astype(np.int64)), axis=axis)
 
 
 @operation("ListDiff")
 def setdiff1d(x: Any, y: Any, index_dtype: Any = np.int32) -> tuple[Any, Any]:
     """(the elements of x that are not in y, in their order, and their positions). The values have to be known or fed."""
-    first, second = np.asarray(_value(x)), np.asarray(_value(y))
+    first, second = np.asarray(value_now(x)), np.asarray(value_now(y))
     place = np.flatnonzero(~np.isin(first, second))
     return static.constant(first[place]), static.constant(place.astype(as_dtype(index_dtype).numpy))
 
@@ -47,17 +42,16 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = np.int32) -> tuple[Any, Any]:
 @operation("UniqueWithCounts")
 def unique_with_counts(x: Any, out_idx: Any = np.int32) -> tuple[Any, Any, Any]:
     """(the different elements in the order of their first appearance, which of them each element is, how often each is)."""
-    found, inverse = _unique(_value(x))
+    found, inverse = _unique(value_now(x))
     kind = as_dtype(out_idx).numpy
     counts = np.bincount(inverse, minlength=found.size)
     return tuple(static.constant(a) for a in (found, inverse.astype(kind), counts.astype(kind)))  # type: ignore[return-value]
 
 
 @operation("UnravelIndex", sizes=frozenset({"dims"}))
-def unravel_index(indices: Any, dims: Any) -> Any:
+def unravel_index(indices: Operand, dims: Any) -> Any:
     """Positions in a flattened array as positions along each axis: (axes, count), in the dtype of the indices."""
-    given = tensor(indices)
-    return F.astype(F.stack(list(F.unravel_index(given, tuple(int(n) for n in dims))), axis=0), given.dtype)
+    return F.astype(F.stack(list(F.unravel_index(indices, tuple(int(n) for n in dims))), axis=0), indices.dtype)
 
 
 # parts of a tensor ----------------------------------------------------------------------------------------------------
@@ -95,9 +89,9 @@ tensor_scatter_sub = tensor_scatter_nd_sub
 
 
 @operation("BatchGather")
-def batch_gather(params: Any, indices: Any) -> Any:
+def batch_gather(params: Operand, indices: Operand) -> Any:
     """Slices along the last axis of `indices`, for each element of the axes before it."""
-    return gathered_in_batches(tensor(params), tensor(indices), None, None)
+    return gathered_in_batches(params, indices, None, None)
 
 
 def shape_n(input: Any, out_type: Any = np.int32, name: str | None = None) -> list[Any]:
@@ -130,12 +124,13 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 @operation("BroadcastArgs")
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
+def broadcast_dynamic_shape(shape_x: Operand, shape_y: Operand) -> Any:
     """The shape of two shapes (tensors) broadcast together, a tensor."""
-    x, y = tensor(shape_x), tensor(shape_y)
-    rank = max(extents_of(x)[0], extents_of(y)[0])
-    x, y = (F.concatenate([static.constant(np.ones(rank - v.shape[0], v.dtype)), v], axis=0) for v in (x, y))
-    return F.where(F.eq(x, 1), y, x)
+    rank = max(extents_of(shape_x)[0], extents_of(shape_y)[0])
+    shape_x, shape_y = (
+        F.concatenate([static.constant(np.ones(rank - v.shape[0], v.dtype)), v], axis=0) for v in (shape_x, shape_y)
+    )
+    return F.where(F.eq(shape_x, 1), shape_y, shape_x)
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
@@ -196,22 +191,20 @@ def _blocks(block_size: Any, block_shape: Any) -> Any:
 
 
 @operation("Diag")
-def tensor_diag(diagonal: Any) -> Any:
+def tensor_diag(diagonal: Operand) -> Any:
     """A tensor of twice the rank with `diagonal` on its diagonal, zeros elsewhere."""
-    x = tensor(diagonal)
-    sizes = extents_of(x)
-    return F.reshape(F.diag_embed(F.reshape(x, (-1,))), (*sizes, *sizes))
+    sizes = extents_of(diagonal)
+    return F.reshape(F.diag_embed(F.reshape(diagonal, (-1,))), (*sizes, *sizes))
 
 
 @operation("DiagPart")
-def tensor_diag_part(input: Any) -> Any:
+def tensor_diag_part(input: Operand) -> Any:
     """The diagonal of a tensor of even rank, whose halves have the same extents."""
-    x = tensor(input)
-    sizes = extents_of(x)
+    sizes = extents_of(input)
     half = sizes[: len(sizes) // 2]
     if len(sizes) % 2 or half != sizes[len(half) :]:
         raise ValueError(f"the two halves of the shape {TensorShape(sizes)} have to be equal")
-    return F.reshape(F.diagonal(F.reshape(x, (math.prod(half),) * 2), 0), half)
+    return F.reshape(F.diagonal(F.reshape(input, (math.prod(half),) * 2), 0), half)
 
 
 diag, diag_part = tensor_diag, tensor_diag_part

@@ -16,10 +16,13 @@ OK = 0
 ) = range(1, 17)  # fmt: skip
 
 
+_BY_CODE: dict[int, type[OpError]] = {}
+
+
 class OpError(ours.StaticgradError):
     """Base of the errors of a run. Takes TensorFlow's arguments, (node_def, op, message), too."""
 
-    error_code = UNKNOWN
+    error_code = 2
     node_def: Any = None
     op: Any = None
 
@@ -30,115 +33,79 @@ class OpError(ours.StaticgradError):
             summary, details = (str(details[0]) if details else ""), ()
         super().__init__(summary, *details, where=where)
 
+    def __init_subclass__(cls, code: int = 0, **options: Any):
+        super().__init_subclass__(**options)
+        if code:
+            cls.error_code = code
+            _BY_CODE[code] = cls
+
     @property
     def message(self) -> str:
         return self.summary if self.node_def is None and not self.details else str(self)
 
 
-class InvalidArgumentError(OpError, ours.ArgumentError):
-    """An operation got values that it can't take."""
-
-    error_code = INVALID_ARGUMENT
-
-
-class FailedPreconditionError(OpError, ours.UninitializedError):
-    """A variable has no value yet."""
-
-    error_code = FAILED_PRECONDITION
-
-
-class NotFoundError(OpError):
-    """A file, or a variable of a checkpoint, does not exist."""
-
-    error_code = NOT_FOUND
-
-
-class OutOfRangeError(OpError):
-    """An iterator or a queue has no more items."""
-
-    error_code = OUT_OF_RANGE
-
-
-class ResourceExhaustedError(OpError, ours.OutOfMemoryError):
-    """Memory ran out."""
-
-    error_code = RESOURCE_EXHAUSTED
-
-
-class CancelledError(OpError):
+class CancelledError(OpError, code=1):
     """An operation was cancelled, as those of a queue that is closed."""
 
-    error_code = CANCELLED
 
-
-class UnknownError(OpError):
+class UnknownError(OpError, code=2):
     """A Python function raised an exception."""
 
-    error_code = UNKNOWN
+
+class InvalidArgumentError(OpError, ours.ArgumentError, code=3):
+    """An operation got values that it can't take."""
 
 
-class DeadlineExceededError(OpError):
+class DeadlineExceededError(OpError, code=4):
     """An operation took too long."""
 
-    error_code = DEADLINE_EXCEEDED
+
+class NotFoundError(OpError, code=5):
+    """A file, or a variable of a checkpoint, does not exist."""
 
 
-class AlreadyExistsError(OpError):
+class AlreadyExistsError(OpError, code=6):
     """A file exists already."""
 
-    error_code = ALREADY_EXISTS
 
-
-class PermissionDeniedError(OpError):
+class PermissionDeniedError(OpError, code=7):
     """A file may not be read or written."""
 
-    error_code = PERMISSION_DENIED
+
+class ResourceExhaustedError(OpError, ours.OutOfMemoryError, code=8):
+    """Memory ran out."""
 
 
-class UnauthenticatedError(OpError):
+class FailedPreconditionError(OpError, ours.UninitializedError, code=9):
+    """A variable has no value yet."""
+
+
+class AbortedError(OpError, code=10):
     """Never raised here."""
 
-    error_code = UNAUTHENTICATED
+
+class OutOfRangeError(OpError, code=11):
+    """An iterator or a queue has no more items."""
 
 
-class AbortedError(OpError):
-    """Never raised here."""
-
-    error_code = ABORTED
-
-
-class UnimplementedError(OpError):
+class UnimplementedError(OpError, code=12):
     """A Python function raised NotImplementedError."""
 
-    error_code = UNIMPLEMENTED
 
-
-class InternalError(OpError):
+class InternalError(OpError, code=13):
     """Never raised here."""
 
-    error_code = INTERNAL
 
-
-class UnavailableError(OpError):
+class UnavailableError(OpError, code=14):
     """Never raised here."""
 
-    error_code = UNAVAILABLE
 
-
-class DataLossError(OpError):
+class DataLossError(OpError, code=15):
     """A file is damaged."""
 
-    error_code = DATA_LOSS
 
-
-_BY_CODE: dict[int, type[OpError]] = {
-    cls.error_code: cls
-    for cls in (
-        CancelledError, UnknownError, InvalidArgumentError, DeadlineExceededError, NotFoundError, AlreadyExistsError,
-        PermissionDeniedError, ResourceExhaustedError, FailedPreconditionError, AbortedError, OutOfRangeError,
-        UnimplementedError, InternalError, UnavailableError, DataLossError, UnauthenticatedError,
-    )
-}  # fmt: skip
+class UnauthenticatedError(OpError, code=16):
+    """Never raised here."""
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:

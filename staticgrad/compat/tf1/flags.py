@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import Any
 
 
@@ -43,20 +44,14 @@ def _boolean(text: str) -> bool:
     return text.lower() in ("true", "1", "t")
 
 
-def DEFINE_string(name: str, default: Any, help: str | None) -> None:
-    FLAGS.define(name, default, help, str)
+def _define(name: str, type_: Any) -> Callable[[str, Any, str | None], None]:
+    def define(name: str, default: Any, help: str | None) -> None:
+        FLAGS.define(name, default, help, type_)
+
+    define.__name__ = name
+    return define
 
 
-def DEFINE_integer(name: str, default: Any, help: str | None) -> None:
-    FLAGS.define(name, default, help, int)
-
-
-def DEFINE_float(name: str, default: Any, help: str | None) -> None:
-    FLAGS.define(name, default, help, float)
-
-
-def DEFINE_boolean(name: str, default: Any, help: str | None) -> None:
-    FLAGS.define(name, default, help, _boolean)
-
-
+DEFINE_string, DEFINE_integer = _define("DEFINE_string", str), _define("DEFINE_integer", int)
+DEFINE_float, DEFINE_boolean = _define("DEFINE_float", float), _define("DEFINE_boolean", _boolean)
 DEFINE_bool = DEFINE_boolean

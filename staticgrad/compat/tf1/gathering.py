@@ -14,11 +14,10 @@ import numpy as np
 
 from ... import static
 from ...base.types import TensorType, UnrankedType
-from ...operators import F, Symbol, has_rank
+from ...operators import F, has_rank
 from ...ops.gathering import bounded
-from ...ops.known_values import value_of
 from .dtypes import as_dtype
-from .tensor import array_of, extents_of, operation, pair, tensor
+from .tensor import Operand, Pair, define, extents_of, operation, pair, tensor, value_now
 
 
 def _positions(indices: Any, extents: tuple[int, ...]) -> Any:
@@ -46,25 +45,23 @@ def gathered_in_batches(x: Any, indices: Any, axis: int | None, batch_dims: int 
 
 
 @operation("GatherNd")
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0, bad_indices_policy: str = "") -> Any:
+def gather_nd(params: Operand, indices: Operand, batch_dims: int = 0, bad_indices_policy: str = "") -> Any:
     """Slices of `params` at index vectors, which are the last axis of `indices`; batch_dims: of the first axes of both, which
     run together."""
-    x, indices = tensor(params), tensor(indices)
     if batch_dims:
         batch = extents_of(indices)[: int(batch_dims)]
         numbers = np.stack(np.meshgrid(*map(np.arange, batch), indexing="ij"), -1).astype(indices.dtype)
         spread = numbers.reshape(*batch, *(1,) * (indices.ndim - 1 - len(batch)), len(batch))
         shape = (*extents_of(indices)[:-1], len(batch))
         indices = F.concatenate([static.constant(np.broadcast_to(spread, shape)), indices], axis=-1)
-    depth, shape = extents_of(indices)[-1], extents_of(x)
-    rows = F.reshape(x, (math.prod(shape[:depth]), *shape[depth:]))
+    depth, shape = extents_of(indices)[-1], extents_of(params)
+    rows = F.reshape(params, (math.prod(shape[:depth]), *shape[depth:]))
     return F.take(rows, _positions(indices, shape[:depth]), axis=0)
 
 
 @operation("ScatterNd")
-def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "") -> Any:
+def scatter_nd(indices: Operand, updates: Operand, shape: Any, bad_indices_policy: str = "") -> Any:
     """Zeros of a shape with slices added at index vectors, which are the last axis of `indices`."""
-    indices, updates = tensor(indices), tensor(updates)
     depth, sizes = extents_of(indices)[-1], tuple(int(n) for n in shape)
     zeros = static.constant(np.zeros((math.prod(sizes[:depth]), *sizes[depth:]), updates.dtype))
     slices = F.reshape(updates, (-1, *sizes[depth:]))
@@ -72,9 +69,9 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
 
 
 @operation("boolean_mask", "GatherV2")
-def boolean_mask(tensor_: Any, mask: Any, axis: int | None = None) -> Any:
+def boolean_mask(tensor_: Operand, mask: Any, axis: int | None = None) -> Any:
     """The elements, or slices, of `tensor` where the mask holds."""
-    x, where = tensor(tensor_), _value(mask).astype(bool)
+    x, where = tensor_, value_now(mask).astype(bool)
     first = 0 if axis is None else axis
     shape = extents_of(x)
     flat = F.reshape(x, (*shape[:first], where.size, *shape[first + where.ndim :]))
@@ -89,13 +86,13 @@ def _rows(condition: Any) -> TensorType:
 @operation("Where", types=_rows)
 def where_true(condition: Any) -> Any:
     """The positions of true elements: (count, axes) int64, in row-major order."""
-    return static.constant(np.argwhere(_value(condition)).astype(np.int64))
+    return static.constant(np.argwhere(value_now(condition)).astype(np.int64))
 
 
 @operation("unique", "Unique")
 def unique(x: Any, out_idx: Any = np.int32) -> tuple[Any, Any]:
     """The different elements in the order of their first appearance, and which of them each element is."""
-    found, inverse = _unique(_value(x))
+    found, inverse = _unique(value_now(x))
     return static.constant(found), static.constant(inverse.astype(as_dtype(out_idx).numpy))
 
 
@@ -115,9 +112,9 @@ def _groups(data: Any, partitions: Any, num_partitions: int) -> list[TensorType]
 
 
 @operation("DynamicPartition", sizes=frozenset({"num_partitions"}), types=_groups)
-def dynamic_partition(data: Any, partitions: Any, num_partitions: int) -> list[Any]:
+def dynamic_partition(data: Operand, partitions: Any, num_partitions: int) -> list[Any]:
     """The slices of `data` in groups, by the number of the group of each."""
-    x, groups = tensor(data), _value(partitions)
+    x, groups = data, value_now(partitions)
     shape = extents_of(x)
     rows = F.reshape(x, (groups.size, *shape[groups.ndim :]))
     return [F.take(rows, static.constant(np.flatnonzero(groups.ravel() == k)), axis=0) for k in range(num_partitions)]
@@ -126,7 +123,7 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int) -> list[A
 @operation("DynamicStitch")
 def dynamic_stitch(indices: Any, data: Any) -> Any:
     """Slices of several tensors at their places in one; of two for one place the later."""
-    places = [_value(i) for i in indices]
+    places = [value_now(i) for i in indices]
     parts = [tensor(d) for d in data]
     rest = extents_of(parts[0])[places[0].ndim :]
     rows = F.concatenate([F.reshape(p, (i.size, *rest)) for p, i in zip(parts, places, strict=True)], axis=0)
@@ -134,10 +131,6 @@ def dynamic_stitch(indices: Any, data: Any) -> Any:
     last = np.zeros(order.max() + 1, np.int64)
     last[order] = np.arange(order.size)
     return F.take(rows, static.constant(last), axis=0)
-
-
-def _value(x: Any) -> np.ndarray:
-    return value_of(x) if isinstance(x, Symbol) else array_of(x)
 
 
 # segments -------------------------------------------------------------------------------------------------------------
@@ -211,7 +204,7 @@ def _unsorted(name: str) -> Callable[..., Any]:
 
 def _sorted(name: str) -> Callable[..., Any]:
     def call(data: Any, segment_ids: Any) -> Any:
-        ids = _value(segment_ids)
+        ids = value_now(segment_ids)
         count = int(ids[-1]) + 1 if ids.size else 0
         out = _folded(FOLDS[name], data, segment_ids, count)
         missing = np.setdiff1d(np.arange(count), ids)
@@ -241,36 +234,30 @@ class TopKV2(NamedTuple):
 
 
 @operation("TopKV2")
-def top_k(input: Any, k: int = 1, sorted: bool = True, index_type: Any = np.int32) -> TopKV2:
+def top_k(input: Operand, k: int = 1, sorted: bool = True, index_type: Any = np.int32) -> TopKV2:
     """The k largest elements along the last axis, the largest first, and their positions."""
-    values, places = F.topk(tensor(input), k)
+    values, places = F.topk(input, k)
     return TopKV2(values, F.astype(places, as_dtype(index_type).numpy))
 
 
 @operation("InTopK", sizes=frozenset(), types=lambda predictions, targets, k: TensorType((None,), np.dtype(bool)))
-def in_top_k(predictions: Any, targets: Any, k: Any) -> Any:
+def in_top_k(predictions: Operand, targets: Operand, k: Operand) -> Any:
     """Whether each row's target is among its k largest predictions: as many are larger at most as k - 1."""
-    x, targets = tensor(predictions), tensor(targets)
-    own = F.gather(x, 1, F.expand_dims(F.astype(targets, np.int64), 1))
-    larger = F.sum(F.astype(F.gt(x, own), np.int64), axis=1)
-    return F.lt(larger, F.astype(tensor(k), np.int64))
+    own = F.gather(predictions, 1, F.expand_dims(F.astype(targets, np.int64), 1))
+    larger = F.sum(F.astype(F.gt(predictions, own), np.int64), axis=1)
+    return F.lt(larger, F.astype(k, np.int64))
 
 
-@operation("sort")
-def sort(values: Any, axis: int = -1, direction: str = "ASCENDING") -> Any:
-    return F.sort(tensor(values), axis, direction == "DESCENDING")[0]
+sort = define("sort", "sort", lambda values, axis=-1, direction="ASCENDING": F.sort(values, axis, direction == "DESCENDING")[0])
 
 
 @operation("argsort")
-def argsort(values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False) -> Any:
+def argsort(values: Operand, axis: int = -1, direction: str = "ASCENDING", stable: bool = False) -> Any:
     """Positions in the order of the elements (int32)."""
-    return F.astype(F.argsort(tensor(values), axis, direction == "DESCENDING", stable=True), np.int32)
+    return F.astype(F.argsort(values, axis, direction == "DESCENDING", stable=True), np.int32)
 
 
-@operation("InvertPermutation")
-def invert_permutation(x: Any) -> Any:
-    x = tensor(x)
-    return F.astype(F.argsort(x), x.dtype)
+invert_permutation = define("invert_permutation", "InvertPermutation", lambda x: F.astype(F.argsort(x), x.dtype))
 
 
 @operation("confusion_matrix", sizes=frozenset({"num_classes"}))
@@ -286,11 +273,11 @@ def confusion_matrix(labels: Any, predictions: Any, num_classes: int, dtype: Any
 
 @operation("ReverseSequence", sizes=frozenset({"seq_axis", "batch_axis", "seq_dim", "batch_dim"}))
 def reverse_sequence(
-    input: Any, seq_lengths: Any, seq_axis: int | None = None, batch_axis: int | None = None,
+    input: Operand, seq_lengths: Operand, seq_axis: int | None = None, batch_axis: int | None = None,
     seq_dim: int | None = None, batch_dim: int | None = None,
 ) -> Any:  # fmt: skip
     """Each sequence reversed up to its length."""
-    x, lengths = tensor(input), F.astype(tensor(seq_lengths), np.int64)
+    x, lengths = input, F.astype(seq_lengths, np.int64)
     along = (seq_dim if seq_axis is None else seq_axis) or 0
     batch = (batch_dim if batch_axis is None else batch_axis) or 0
     shape = extents_of(x)
@@ -301,9 +288,7 @@ def reverse_sequence(
     return F.gather(x, along, F.broadcast_to(index, shape))
 
 
-@operation("Roll", sizes=frozenset({"shift", "axis"}))
-def roll(input: Any, shift: Any, axis: Any) -> Any:
-    return F.roll(tensor(input), shift, axis)
+roll = define("roll", "Roll", lambda input, shift, axis: F.roll(input, shift, axis), sizes=frozenset({"shift", "axis"}))
 
 
 @operation("meshgrid")
@@ -312,23 +297,19 @@ def meshgrid(*args: Any, indexing: str = "xy") -> list[Any]:
     return list(F.meshgrid(*(tensor(a) for a in args), indexing=indexing))
 
 
-@operation("BroadcastTo")
-def broadcast_to(input: Any, shape: Any) -> Any:
-    return F.broadcast_to(tensor(input), tuple(int(n) for n in shape))
+broadcast_to = define("broadcast_to", "BroadcastTo", lambda input, shape: F.broadcast_to(input, tuple(int(n) for n in shape)))
 
 
 @operation("MatrixBandPart", sizes=frozenset({"num_lower", "num_upper"}))
-def matrix_band_part(input: Any, num_lower: int, num_upper: int) -> Any:
+def matrix_band_part(input: Operand, num_lower: int, num_upper: int) -> Any:
     """The diagonal with so many below and above it; all for a negative number."""
-    x = tensor(input)
-    out = x if num_upper < 0 else F.tril(x, num_upper)
+    out = input if num_upper < 0 else F.tril(input, num_upper)
     return out if num_lower < 0 else F.triu(out, -num_lower)
 
 
 @operation("SearchSorted")
-def searchsorted(sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = np.int32) -> Any:
-    a, v = pair(sorted_sequence, values, "SearchSorted")
-    return F.astype(F.searchsorted(a, v, right=side == "right"), as_dtype(out_type).numpy)
+def searchsorted(sorted_sequence: Pair, values: Pair, side: str = "left", out_type: Any = np.int32) -> Any:
+    return F.astype(F.searchsorted(sorted_sequence, values, right=side == "right"), as_dtype(out_type).numpy)
 
 
 @operation("SelectV2")

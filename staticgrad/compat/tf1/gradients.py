@@ -197,16 +197,10 @@ def _listed(value: Any) -> list[Any]:
 
 
 def gradients(
-    ys: Any,
-    xs: Any,
-    grad_ys: Any = None,
-    name: str = "gradients",
-    colocate_gradients_with_ops: bool = False,
-    gate_gradients: bool = False,
-    aggregation_method: Any = None,
-    stop_gradients: Any = None,
+    ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False, aggregation_method: Any = None, stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     """d(sum of ys) / dx for each x; None, or zeros for UnconnectedGradients.ZERO, where no y depends on it.
 
     The gradient of a tensor of which rows were gathered is `IndexedSlices`. colocate_gradients_with_ops, gate_gradients and
@@ -255,13 +249,9 @@ def _gradient(graph: Graph, g: Any, x: Any) -> Any:
 
 
 def hessians(
-    ys: Any,
-    xs: Any,
-    name: str = "hessians",
-    colocate_gradients_with_ops: bool = False,
-    gate_gradients: bool = False,
+    ys: Any, xs: Any, name: str = "hessians", colocate_gradients_with_ops: bool = False, gate_gradients: bool = False,
     aggregation_method: Any = None,
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     """For each x the second derivatives of the sum of ys, of the shape of x twice. Raises ValueError for unknown extents."""
     from .arrays import convert_to_tensor, reshape, stack, unstack
 

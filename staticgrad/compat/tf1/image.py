@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from ...operators import F
 from . import slopes
 from .draws import uniform
 from .dtypes import as_dtype
-from .tensor import extents_of, operation, tensor
+from .tensor import Operand, define, extents_of, operation, tensor
 
 
 class ResizeMethod:
@@ -26,11 +27,11 @@ IMAGE = frozenset({"size", "target_height", "target_width", "offset_height", "of
 def _batched(change: Callable[..., Any]) -> Callable[..., Any]:
     """A function of batches as one of single images, too."""
 
+    @functools.wraps(change)
     def call(image: Any, *args: Any, **kwargs: Any) -> Any:
-        x = tensor(image)
-        if x.ndim == 3:
-            return F.squeeze(change(F.expand_dims(x, 0), *args, **kwargs), 0)
-        return change(x, *args, **kwargs)
+        if image.ndim == 3:
+            return F.squeeze(change(F.expand_dims(image, 0), *args, **kwargs), 0)
+        return change(image, *args, **kwargs)
 
     return call
 
@@ -108,31 +109,28 @@ def _resized(x: Any, size: Any, method: int, corners: bool, half: bool) -> Any:
 
 @operation("resize", sizes=IMAGE)
 def resize_images(
-    images: Any, size: Any, method: int = 0, align_corners: bool = False, preserve_aspect_ratio: bool = False
+    images: Operand, size: Any, method: int = 0, align_corners: bool = False, preserve_aspect_ratio: bool = False
 ) -> Any:
     """Images of another size (height, width), by one of `ResizeMethod`. preserve_aspect_ratio: the largest inside it."""
-    x = tensor(images)
     if preserve_aspect_ratio:
-        h, w = extents_of(x)[-3:-1]
+        h, w = extents_of(images)[-3:-1]
         scale = min(size[0] / h, size[1] / w)
         size = (round(h * scale), round(w * scale))
-    return _resized(x, size, method, align_corners, False)
+    return _resized(images, size, method, align_corners, False)
 
 
 resize = resize_images
 
 
-def _named(method: int, label: str) -> Callable[..., Any]:
-    def call(images: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Any:
+def _named(label: str, method: int) -> Callable[..., Any]:
+    def call(images: Operand, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Any:
         return _resized(images, size, method, align_corners, half_pixel_centers)
 
     return operation(label, sizes=IMAGE)(call)
 
 
-resize_bilinear = _named(ResizeMethod.BILINEAR, "ResizeBilinear")
-resize_nearest_neighbor = _named(ResizeMethod.NEAREST_NEIGHBOR, "ResizeNearestNeighbor")
-resize_bicubic = _named(ResizeMethod.BICUBIC, "ResizeBicubic")
-resize_area = _named(ResizeMethod.AREA, "ResizeArea")
+resize_bilinear, resize_nearest_neighbor = _named("ResizeBilinear", 0), _named("ResizeNearestNeighbor", 1)
+resize_bicubic, resize_area = _named("ResizeBicubic", 2), _named("ResizeArea", 3)
 
 
 # crops ----------------------------------------------------------------------------------------------------------------
@@ -140,19 +138,19 @@ resize_area = _named(ResizeMethod.AREA, "ResizeArea")
 
 @operation("crop_to_bounding_box", sizes=IMAGE)
 @_batched
-def crop_to_bounding_box(x: Any, offset_height: int, offset_width: int, target_height: int, target_width: int) -> Any:
+def crop_to_bounding_box(image: Operand, offset_height: int, offset_width: int, target_height: int, target_width: int) -> Any:
     """The part of this size from this corner on."""
-    _, h, w, _ = extents_of(x)
+    _, h, w, _ = extents_of(image)
     if offset_height < 0 or offset_width < 0 or offset_height + target_height > h or offset_width + target_width > w:
         raise ValueError("the box must lie inside of the image")
-    return x[:, offset_height : offset_height + target_height, offset_width : offset_width + target_width]
+    return image[:, offset_height : offset_height + target_height, offset_width : offset_width + target_width]
 
 
 @operation("pad_to_bounding_box", sizes=IMAGE)
 @_batched
-def pad_to_bounding_box(x: Any, offset_height: int, offset_width: int, target_height: int, target_width: int) -> Any:
+def pad_to_bounding_box(image: Operand, offset_height: int, offset_width: int, target_height: int, target_width: int) -> Any:
     """Zeros around the image, whose corner is at the offset of an image of the target's size."""
-    return _padded(x, offset_height, offset_width, target_height, target_width)
+    return _padded(image, offset_height, offset_width, target_height, target_width)
 
 
 def _padded(x: Any, top: int, left: int, height: int, width: int) -> Any:
@@ -167,13 +165,13 @@ def _padded(x: Any, top: int, left: int, height: int, width: int) -> Any:
 
 @operation("resize_image_with_crop_or_pad", sizes=IMAGE)
 @_batched
-def resize_image_with_crop_or_pad(x: Any, target_height: int, target_width: int) -> Any:
+def resize_image_with_crop_or_pad(image: Operand, target_height: int, target_width: int) -> Any:
     """The middle of the image, or the image in the middle of zeros."""
-    _, h, w, _ = extents_of(x)
+    _, h, w, _ = extents_of(image)
     top, left = max(h - target_height, 0) // 2, max(w - target_width, 0) // 2
-    x = x[:, top : top + min(h, target_height), left : left + min(w, target_width)]
+    image = image[:, top : top + min(h, target_height), left : left + min(w, target_width)]
     up, before = max(target_height - h, 0) // 2, max(target_width - w, 0) // 2
-    return _padded(x, up, before, target_height, target_width)
+    return _padded(image, up, before, target_height, target_width)
 
 
 resize_with_crop_or_pad = resize_image_with_crop_or_pad
@@ -181,63 +179,49 @@ resize_with_crop_or_pad = resize_image_with_crop_or_pad
 
 @operation("central_crop", sizes=IMAGE)
 @_batched
-def central_crop(x: Any, central_fraction: float) -> Any:
+def central_crop(image: Operand, central_fraction: float) -> Any:
     """The middle, of this fraction of both sides."""
-    _, h, w, _ = extents_of(x)
+    _, h, w, _ = extents_of(image)
     top, left = int((h - h * central_fraction) / 2), int((w - w * central_fraction) / 2)
-    return x[:, top : h - top, left : w - left]
+    return image[:, top : h - top, left : w - left]
 
 
 @operation("random_crop", sizes=frozenset({"size"}))
-def random_crop(value: Any, size: Any, seed: Any = None) -> Any:
+def random_crop(value: Operand, size: Any, seed: Any = None) -> Any:
     """A part of this size at a place that is drawn anew in each run."""
-    x = tensor(value)
-    shape = extents_of(x)
+    shape = extents_of(value)
     for axis, (extent, wanted) in enumerate(zip(shape, (int(n) for n in size), strict=True)):
         if wanted > extent:
             raise ValueError(f"Need value.shape >= size, got {shape} and {list(size)}")
         if wanted < extent:
             start = F.astype(F.floor(F.mul(uniform((), seed), float(extent - wanted + 1))), np.int64)
-            x = F.take(x, F.add(start, static.constant(np.arange(wanted))), axis=axis)
-    return x
+            value = F.take(value, F.add(start, static.constant(np.arange(wanted))), axis=axis)
+    return value
 
 
 # flips ----------------------------------------------------------------------------------------------------------------
 
 
-@operation("ReverseV2")
-def flip_left_right(image: Any) -> Any:
-    return F.flip(tensor(image), -2)
-
-
-@operation("ReverseV2")
-def flip_up_down(image: Any) -> Any:
-    return F.flip(tensor(image), -3)
-
-
-@operation("Transpose")
-def transpose_image(image: Any) -> Any:
-    """Height and width exchanged."""
-    return F.swapaxes(tensor(image), -3, -2)
+flip_left_right = define("flip_left_right", "ReverseV2", lambda image: F.flip(image, -2))
+flip_up_down = define("flip_up_down", "ReverseV2", lambda image: F.flip(image, -3))
+transpose_image = define("transpose_image", "Transpose", lambda image: F.swapaxes(image, -3, -2), "Height and width exchanged.")
 
 
 transpose = transpose_image
 
 
 @operation("rot90", sizes=IMAGE)
-def rot90(image: Any, k: int = 1) -> Any:
+def rot90(image: Operand, k: int = 1) -> Any:
     """A counterclockwise turn by k quarters."""
-    x = tensor(image)
     for _ in range(k % 4):
-        x = F.flip(F.swapaxes(x, -3, -2), -3)
-    return x
+        image = F.flip(F.swapaxes(image, -3, -2), -3)
+    return image
 
 
 def _random_flip(axis: int) -> Callable[..., Any]:
-    def call(image: Any, seed: Any = None) -> Any:
-        x = tensor(image)
-        count = (extents_of(x)[0], 1, 1, 1) if x.ndim == 4 else ()
-        return F.where(F.lt(uniform(count, seed), 0.5), F.flip(x, axis), x)
+    def call(image: Operand, seed: Any = None) -> Any:
+        count = (extents_of(image)[0], 1, 1, 1) if image.ndim == 4 else ()
+        return F.where(F.lt(uniform(count, seed), 0.5), F.flip(image, axis), image)
 
     return operation("random_flip")(call)
 
@@ -248,58 +232,63 @@ random_flip_left_right, random_flip_up_down = _random_flip(-2), _random_flip(-3)
 # colors ---------------------------------------------------------------------------------------------------------------
 
 
-def _floating(change: Callable[..., Any]) -> Callable[..., Any]:
+def floating(change: Callable[..., Any]) -> Callable[..., Any]:
     """A change of images with values in [0, 1]; integers are scaled to it and back."""
 
-    def call(image: Any, *args: Any) -> Any:
-        x = tensor(image)
-        if x.dtype.kind == "f":
-            return change(x, *args)
-        top = float(np.iinfo(x.dtype).max)
-        out = change(F.mul(F.astype(x, np.float32), 1 / top), *args)
-        return F.astype(F.clip(F.floor(F.add(F.mul(out, top + 0.5), 0.0)), 0, top), x.dtype)
+    @functools.wraps(change)
+    def call(image: Any, *args: Any, **kwargs: Any) -> Any:
+        if image.dtype.kind == "f":
+            return change(image, *args, **kwargs)
+        top = float(np.iinfo(image.dtype).max)
+        out = change(F.mul(F.astype(image, np.float32), 1 / top), *args, **kwargs)
+        return F.astype(F.clip(F.floor(F.add(F.mul(out, top + 0.5), 0.0)), 0, top), image.dtype)
 
     return call
 
 
+def within(low: float, high: float, seed: Any) -> Any:
+    """A number in [low, high) that is drawn anew in each run."""
+    return F.add(F.mul(uniform((), seed), float(high - low)), float(low))
+
+
+def _contrasted(x: Any, factor: Any) -> Any:
+    """Each channel's distance from its mean, times a factor."""
+    mean = F.mean(x, axis=(-3, -2), keepdims=True)
+    return F.add(F.mul(F.sub(x, mean), factor), mean)
+
+
 @operation("adjust_brightness")
-def adjust_brightness(image: Any, delta: Any) -> Any:
+@floating
+def adjust_brightness(image: Operand, delta: Any) -> Any:
     """The image with a number added."""
-    return _floating(lambda x, d: F.add(x, tensor(d, x.dtype)))(image, delta)
+    return F.add(image, tensor(delta, image.dtype))
 
 
 @operation("adjust_contrast")
-def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
+@floating
+def adjust_contrast(images: Operand, contrast_factor: Any) -> Any:
     """Each channel's distance from its mean, times a factor."""
-
-    def change(x: Any, factor: Any) -> Any:
-        mean = F.mean(x, axis=(-3, -2), keepdims=True)
-        return F.add(F.mul(F.sub(x, mean), tensor(factor, x.dtype)), mean)
-
-    return _floating(change)(images, contrast_factor)
+    return _contrasted(images, tensor(contrast_factor, images.dtype))
 
 
 @operation("adjust_gamma")
-def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
+@floating
+def adjust_gamma(image: Operand, gamma: Any = 1, gain: Any = 1) -> Any:
     """gain * image ** gamma."""
-    return _floating(lambda x, g, a: F.mul(F.pow(x, g), a))(image, float(gamma), float(gain))
+    return F.mul(F.pow(image, float(gamma)), float(gain))
 
 
 @operation("random_brightness")
-def random_brightness(image: Any, max_delta: float, seed: Any = None) -> Any:
+@floating
+def random_brightness(image: Operand, max_delta: float, seed: Any = None) -> Any:
     delta = F.mul(F.sub(F.mul(uniform((), seed), 2.0), 1.0), float(max_delta))
-    return _floating(lambda x: F.add(x, F.astype(delta, x.dtype)))(image)
+    return F.add(image, F.astype(delta, image.dtype))
 
 
 @operation("random_contrast")
-def random_contrast(image: Any, lower: float, upper: float, seed: Any = None) -> Any:
-    factor = F.add(F.mul(uniform((), seed), float(upper - lower)), float(lower))
-
-    def change(x: Any) -> Any:
-        mean = F.mean(x, axis=(-3, -2), keepdims=True)
-        return F.add(F.mul(F.sub(x, mean), F.astype(factor, x.dtype)), mean)
-
-    return _floating(change)(image)
+@floating
+def random_contrast(image: Operand, lower: float, upper: float, seed: Any = None) -> Any:
+    return _contrasted(image, F.astype(within(lower, upper, seed), image.dtype))
 
 
 GRAY = (0.2989, 0.587, 0.114)
@@ -307,34 +296,30 @@ GRAY = (0.2989, 0.587, 0.114)
 
 
 @operation("rgb_to_grayscale")
-def rgb_to_grayscale(images: Any) -> Any:
-    def change(x: Any) -> Any:
-        return F.sum(F.mul(x, static.constant(np.array(GRAY, x.dtype))), axis=-1, keepdims=True)
-
-    return _floating(change)(images)
+@floating
+def rgb_to_grayscale(images: Operand) -> Any:
+    return F.sum(F.mul(images, static.constant(np.array(GRAY, images.dtype))), axis=-1, keepdims=True)
 
 
 @operation("grayscale_to_rgb")
-def grayscale_to_rgb(images: Any) -> Any:
-    x = tensor(images)
-    return F.concatenate([x, x, x], axis=-1)
+def grayscale_to_rgb(images: Operand) -> Any:
+    return F.concatenate([images, images, images], axis=-1)
 
 
 @operation("per_image_standardization")
-def per_image_standardization(image: Any) -> Any:
+def per_image_standardization(image: Operand) -> Any:
     """Mean 0 and deviation 1 over each image; the deviation is 1 / sqrt(elements) at least."""
-    x = tensor(image)
-    x = x if x.dtype.kind == "f" else F.astype(x, np.float32)
-    count = float(np.prod(extents_of(x)[-3:]))
-    mean = F.mean(x, axis=(-3, -2, -1), keepdims=True)
-    spread = slopes.sqrt(F.mean(F.square(F.sub(x, mean)), axis=(-3, -2, -1), keepdims=True))
-    return F.div(F.sub(x, mean), slopes.maximum(spread, F.full_like(spread, count**-0.5)))
+    image = image if image.dtype.kind == "f" else F.astype(image, np.float32)
+    count = float(np.prod(extents_of(image)[-3:]))
+    mean = F.mean(image, axis=(-3, -2, -1), keepdims=True)
+    spread = slopes.sqrt(F.mean(F.square(F.sub(image, mean)), axis=(-3, -2, -1), keepdims=True))
+    return F.div(F.sub(image, mean), slopes.maximum(spread, F.full_like(spread, count**-0.5)))
 
 
 @operation("convert_image")
-def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False) -> Any:
+def convert_image_dtype(image: Operand, dtype: Any, saturate: bool = False) -> Any:
     """Another dtype, with values scaled from one range to the other: [0, 1] for floats."""
-    x, kind = tensor(image), as_dtype(dtype).numpy
+    x, kind = image, as_dtype(dtype).numpy
     if x.dtype == kind:
         return x
     if x.dtype.kind == "f" and kind.kind == "f":
@@ -351,25 +336,22 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False) -> Any:
 
 
 @operation("total_variation")
-def total_variation(images: Any) -> Any:
+def total_variation(images: Operand) -> Any:
     """The sum of absolute differences of neighbors, per image."""
-    x = tensor(images)
-    down, across = x[..., 1:, :, :] - x[..., :-1, :, :], x[..., :, 1:, :] - x[..., :, :-1, :]
+    down, across = images[..., 1:, :, :] - images[..., :-1, :, :], images[..., :, 1:, :] - images[..., :, :-1, :]
     return F.add(F.sum(F.abs(down), axis=(-3, -2, -1)), F.sum(F.abs(across), axis=(-3, -2, -1)))
 
 
 @operation("PSNR")
-def psnr(a: Any, b: Any, max_val: Any) -> Any:
+def psnr(a: Operand, b: Operand, max_val: Any) -> Any:
     """The peak signal-to-noise ratio in dB, per image."""
-    x, y = tensor(a), tensor(b)
-    error = F.mean(F.square(F.sub(x, y)), axis=(-3, -2, -1))
+    error = F.mean(F.square(F.sub(a, b)), axis=(-3, -2, -1))
     return F.mul(F.log(F.div(float(max_val) ** 2, error)), 10 / float(np.log(10)))
 
 
 @operation("image_gradients")
-def image_gradients(image: Any) -> tuple[Any, Any]:
+def image_gradients(image: Operand) -> tuple[Any, Any]:
     """Differences of neighbors (down, across), 0 in the last row and column."""
-    x = tensor(image)
-    down = F.concatenate([x[:, 1:] - x[:, :-1], F.zeros_like(x[:, :1])], axis=1)
-    across = F.concatenate([x[:, :, 1:] - x[:, :, :-1], F.zeros_like(x[:, :, :1])], axis=2)
+    down = F.concatenate([image[:, 1:] - image[:, :-1], F.zeros_like(image[:, :1])], axis=1)
+    across = F.concatenate([image[:, :, 1:] - image[:, :, :-1], F.zeros_like(image[:, :, :1])], axis=2)
     return down, across

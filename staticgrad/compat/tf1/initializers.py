@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -147,30 +148,19 @@ class UniformUnitScaling(Initializer):
         return draws.random_uniform(shape, -limit, limit, dtype, self.seed)
 
 
-def glorot_uniform_initializer(seed: int | None = None, dtype: Any = None) -> VarianceScaling:
-    return VarianceScaling(1.0, "fan_avg", "uniform", seed, dtype)
+def _scaled(name: str, scale: float, mode: str, distribution: str) -> Callable[..., VarianceScaling]:
+    def make(seed: int | None = None, dtype: Any = None) -> VarianceScaling:
+        return VarianceScaling(scale, mode, distribution, seed, dtype)
+
+    make.__name__ = name
+    return make
 
 
-def glorot_normal_initializer(seed: int | None = None, dtype: Any = None) -> VarianceScaling:
-    return VarianceScaling(1.0, "fan_avg", "truncated_normal", seed, dtype)
-
-
-def he_normal(seed: int | None = None, dtype: Any = None) -> VarianceScaling:
-    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed, dtype)
-
-
-def he_uniform(seed: int | None = None, dtype: Any = None) -> VarianceScaling:
-    return VarianceScaling(2.0, "fan_in", "uniform", seed, dtype)
-
-
-def lecun_normal(seed: int | None = None, dtype: Any = None) -> VarianceScaling:
-    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed, dtype)
-
-
-def lecun_uniform(seed: int | None = None, dtype: Any = None) -> VarianceScaling:
-    return VarianceScaling(1.0, "fan_in", "uniform", seed, dtype)
-
-
+glorot_uniform_initializer = _scaled("glorot_uniform_initializer", 1.0, "fan_avg", "uniform")
+glorot_normal_initializer = _scaled("glorot_normal_initializer", 1.0, "fan_avg", "truncated_normal")
+he_normal, he_uniform = _scaled("he_normal", 2.0, "fan_in", "truncated_normal"), _scaled("he_uniform", 2.0, "fan_in", "uniform")
+lecun_normal = _scaled("lecun_normal", 1.0, "fan_in", "truncated_normal")
+lecun_uniform = _scaled("lecun_uniform", 1.0, "fan_in", "uniform")
 glorot_uniform, glorot_normal = glorot_uniform_initializer, glorot_normal_initializer
 zeros = zeros_initializer = Zeros
 ones = ones_initializer = Ones

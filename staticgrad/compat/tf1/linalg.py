@@ -11,7 +11,7 @@ from ...operators import F
 from ...ops.linear_algebra.triangular_systems import triangular
 from .dtypes import as_dtype
 from .math import norm
-from .tensor import extents_of, operation, pair, tensor
+from .tensor import Operand, Pair, define, extents_of, operation, pair, tensor
 
 
 def _t(x: Any) -> Any:
@@ -19,48 +19,28 @@ def _t(x: Any) -> Any:
 
 
 @operation("matrix_transpose", "Transpose")
-def matrix_transpose(a: Any, conjugate: bool = False) -> Any:
+def matrix_transpose(a: Operand, conjugate: bool = False) -> Any:
     """The last two axes exchanged."""
-    return _t(tensor(a))
+    return _t(a)
 
 
 transpose = matrix_transpose
 
 
-@operation("adjoint", "Transpose")
-def adjoint(matrix: Any) -> Any:
-    """The last two axes exchanged."""
-    return _t(tensor(matrix))
-
-
-@operation("MatrixInverse")
-def inv(input: Any, adjoint: bool = False) -> Any:
-    x = tensor(input)
-    return linalg.inv(_t(x) if adjoint else x)
-
-
-@operation("MatrixDeterminant")
-def det(input: Any) -> Any:
-    return linalg.det(tensor(input))
-
-
-@operation("Logdet")
-def logdet(matrix: Any) -> Any:
-    """log(det(A)) of a positive definite matrix."""
-    return F.logdet(tensor(matrix))
+adjoint = define("adjoint", "Transpose", lambda matrix: _t(matrix), "The last two axes exchanged.", default="adjoint")
+inv = define("inv", "MatrixInverse", lambda input, adjoint=False: linalg.inv(_t(input) if adjoint else input))
+det = define("det", "MatrixDeterminant", lambda input: linalg.det(input))
+logdet = define("logdet", "Logdet", lambda matrix: F.logdet(matrix), "log(det(A)) of a positive definite matrix.")
 
 
 @operation("Slogdet", "LogMatrixDeterminant")
-def slogdet(input: Any) -> tuple[Any, Any]:
+def slogdet(input: Operand) -> tuple[Any, Any]:
     """(sign, logarithm of the absolute value) of the determinant."""
-    sign, value = linalg.slogdet(tensor(input))
+    sign, value = linalg.slogdet(input)
     return sign, value
 
 
-@operation("Cholesky")
-def cholesky(input: Any) -> Any:
-    """The lower Cholesky factor."""
-    return linalg.cholesky(tensor(input))
+cholesky = define("cholesky", "Cholesky", lambda input: linalg.cholesky(input), "The lower Cholesky factor.")
 
 
 @operation("cholesky_solve")
@@ -71,61 +51,51 @@ def cholesky_solve(chol: Any, rhs: Any) -> Any:
 
 
 @operation("MatrixSolve")
-def solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Any:
+def solve(matrix: Pair, rhs: Pair, adjoint: bool = False) -> Any:
     """X with A X = rhs."""
-    a, b = pair(matrix, rhs, "MatrixSolve")
-    return linalg.solve(_t(a) if adjoint else a, b)
+    return linalg.solve(_t(matrix) if adjoint else matrix, rhs)
 
 
 @operation("MatrixTriangularSolve")
-def triangular_solve(matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False) -> Any:
+def triangular_solve(matrix: Pair, rhs: Pair, lower: bool = True, adjoint: bool = False) -> Any:
     """X with A X = rhs for a triangular A, of which the other triangle is not read."""
-    a, b = pair(matrix, rhs, "MatrixTriangularSolve")
-    return triangular(_t(a) if adjoint else a, b, upper=bool(lower) is bool(adjoint), regular=True)
+    return triangular(_t(matrix) if adjoint else matrix, rhs, upper=bool(lower) is bool(adjoint), regular=True)
 
 
 @operation("MatrixSolveLs")
-def lstsq(matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True) -> Any:
+def lstsq(matrix: Pair, rhs: Pair, l2_regularizer: float = 0.0, fast: bool = True) -> Any:
     """X that minimizes |A X - rhs|^2 + l2_regularizer |X|^2."""
-    a, b = pair(matrix, rhs, "MatrixSolveLs")
-    product = F.matmul(_t(a), a)
+    product = F.matmul(_t(matrix), matrix)
     if l2_regularizer:
         ridge = l2_regularizer * np.eye(extents_of(product)[-1])
         product = F.add(product, static.constant(ridge.astype(product.dtype)))
-    return F.cholesky_solve(F.matmul(_t(a), b), linalg.cholesky(product))
+    return F.cholesky_solve(F.matmul(_t(matrix), rhs), linalg.cholesky(product))
 
 
 @operation("Qr")
-def qr(input: Any, full_matrices: bool = False) -> tuple[Any, Any]:
-    q, r = linalg.qr(tensor(input), mode="complete" if full_matrices else "reduced")
+def qr(input: Operand, full_matrices: bool = False) -> tuple[Any, Any]:
+    q, r = linalg.qr(input, mode="complete" if full_matrices else "reduced")
     return q, r
 
 
 @operation("Svd")
-def svd(tensor_: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+def svd(tensor_: Operand, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """(s, u, v), or s alone: A = u diag(s) v'."""
-    x = tensor(tensor_)
     if not compute_uv:
-        return linalg.svdvals(x)
-    u, s, vh = linalg.svd(x, full_matrices=full_matrices)
+        return linalg.svdvals(tensor_)
+    u, s, vh = linalg.svd(tensor_, full_matrices=full_matrices)
     return s, u, _t(vh)
 
 
 @operation("SelfAdjointEigV2")
-def eigh(tensor_: Any) -> tuple[Any, Any]:
+def eigh(tensor_: Operand) -> tuple[Any, Any]:
     """(ascending eigenvalues, eigenvectors as columns) of symmetric matrices."""
-    values, vectors = linalg.eigh(tensor(tensor_))
+    values, vectors = linalg.eigh(tensor_)
     return values, vectors
 
 
-@operation("SelfAdjointEigV2")
-def eigvalsh(tensor_: Any) -> Any:
-    return linalg.eigvalsh(tensor(tensor_))
-
-
-@operation("matrix_exponential", "MatrixExponential")
-def expm(input: Any) -> Any:
-    return linalg.matrix_exp(tensor(input))
+eigvalsh = define("eigvalsh", "SelfAdjointEigV2", lambda tensor_: linalg.eigvalsh(tensor_))
+expm = define("expm", "MatrixExponential", lambda input: linalg.matrix_exp(input), default="matrix_exponential")
 
 
 @operation("Cross")
@@ -135,9 +105,9 @@ def cross(a: Any, b: Any) -> Any:
 
 
 @operation("trace", "Trace")
-def trace(x: Any) -> Any:
+def trace(x: Operand) -> Any:
     """The sum of the diagonal of the last two axes."""
-    return F.sum(F.diagonal(tensor(x), 0, -2, -1), axis=-1)
+    return F.sum(F.diagonal(x, 0, -2, -1), axis=-1)
 
 
 def _band(k: Any) -> tuple[int, int]:
@@ -180,10 +150,10 @@ def _packed(x: Any, low: int, high: int) -> Any:
 
 @operation("MatrixDiag", "MatrixDiagV3", DIAGONALS)
 def diag(
-    diagonal: Any, k: Any = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Any = 0, align: str = "RIGHT_LEFT"
+    diagonal: Operand, k: Any = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Any = 0, align: str = "RIGHT_LEFT"
 ) -> Any:
     """Matrices with the last axis on their diagonal k, or the last two on the band k = (lowest, highest)."""
-    x, (low, high) = tensor(diagonal), _band(k)
+    x, (low, high) = diagonal, _band(k)
     if (low, high, num_rows, num_cols) == (0, 0, -1, -1):
         return F.diag_embed(x)
     longest = extents_of(x)[-1]
@@ -202,9 +172,9 @@ def _sizes(longest: int, low: int, high: int, rows: int, columns: int) -> tuple[
 
 
 @operation("MatrixDiagPart", "MatrixDiagPartV3", DIAGONALS)
-def diag_part(input: Any, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT") -> Any:
+def diag_part(input: Operand, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT") -> Any:
     """The diagonal k of the last two axes, or those of the band k = (lowest, highest), the highest first, padded."""
-    x, (low, high) = tensor(input), _band(k)
+    x, (low, high) = input, _band(k)
     if low == high:
         return F.diagonal(x, low, -2, -1)
     rows, columns = extents_of(x)[-2:]
@@ -231,10 +201,9 @@ def set_diag(input: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -
 
 @operation("matvec")
 def matvec(
-    a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False
+    a: Pair, b: Pair, transpose_a: bool = False, adjoint_a: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False
 ) -> Any:
     """The product of matrices and vectors over the last axis."""
-    a, b = pair(a, b, "matvec")
     return F.squeeze(F.matmul(_t(a) if transpose_a or adjoint_a else a, F.expand_dims(b, -1)), -1)
 
 
@@ -242,11 +211,10 @@ def matvec(
 
 
 @operation("Lu")
-def lu(input: Any, output_idx_type: Any = np.int32) -> tuple[Any, Any]:
+def lu(input: Operand, output_idx_type: Any = np.int32) -> tuple[Any, Any]:
     """(L and U in one matrix, permutation): row i of L U is row permutation[i] of the input."""
-    x = tensor(input)
-    n = extents_of(x)[-1]
-    packed, pivots = linalg.lu_factor(x)
+    n = extents_of(input)[-1]
+    packed, pivots = linalg.lu_factor(input)
     order, _, _ = F.lu_unpack(packed, pivots)
     places = F.sum(F.mul(F.astype(_t(order), np.int64), static.constant(np.arange(n))), axis=-1)
     return packed, F.astype(places, as_dtype(output_idx_type).numpy)
@@ -265,10 +233,10 @@ def _rows(x: Any, places: Any) -> Any:
 
 
 @operation("lu_reconstruct", sizes=frozenset())
-def lu_reconstruct(lower_upper: Any, perm: Any, validate_args: bool = False) -> Any:
+def lu_reconstruct(lower_upper: Any, perm: Operand, validate_args: bool = False) -> Any:
     """The matrix of the result of `lu`."""
     lower, upper = _factors(lower_upper)
-    return _rows(F.matmul(lower, upper), F.argsort(tensor(perm), -1))
+    return _rows(F.matmul(lower, upper), F.argsort(perm, -1))
 
 
 @operation("lu_solve", sizes=frozenset())
@@ -281,9 +249,9 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False)
 
 
 @operation("lu_matrix_inverse", sizes=frozenset())
-def lu_matrix_inverse(lower_upper: Any, perm: Any, validate_args: bool = False) -> Any:
+def lu_matrix_inverse(lower_upper: Operand, perm: Any, validate_args: bool = False) -> Any:
     """The inverse of A, from the result of `lu` of A."""
-    x = tensor(lower_upper)
+    x = lower_upper
     eye = np.broadcast_to(np.eye(extents_of(x)[-1], dtype=x.dtype), extents_of(x))
     lower, upper = _factors(x)
     inner = linalg.solve_triangular(lower, _rows(static.constant(eye), perm), upper=False)
@@ -291,24 +259,22 @@ def lu_matrix_inverse(lower_upper: Any, perm: Any, validate_args: bool = False) 
 
 
 @operation("matrix_rank")
-def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False) -> Any:
+def matrix_rank(a: Operand, tol: Any = None, validate_args: bool = False) -> Any:
     """How many singular values are larger than `tol` (int32): eps * max(rows, columns) * the largest unless given."""
-    x = tensor(a)
-    values = linalg.svdvals(x)
+    values = linalg.svdvals(a)
     if tol is None:
-        share = float(np.finfo(x.dtype).eps) * max(extents_of(x)[-2:])
+        share = float(np.finfo(a.dtype).eps) * max(extents_of(a)[-2:])
         limit = F.mul(F.amax(values, axis=-1, keepdims=True), share)
     else:
-        limit = F.expand_dims(tensor(tol, x.dtype), -1)
+        limit = F.expand_dims(tensor(tol, a.dtype), -1)
     return F.astype(F.sum(F.astype(F.gt(values, limit), np.int32), axis=-1), np.int32)
 
 
 @operation("pinv")
-def pinv(a: Any, rcond: Any = None, validate_args: bool = False) -> Any:
+def pinv(a: Operand, rcond: Any = None, validate_args: bool = False) -> Any:
     """The pseudoinverse: singular values up to rcond * the largest count as 0, 10 * max(rows, columns) * eps unless given."""
-    x = tensor(a)
-    share = 10 * max(extents_of(x)[-2:]) * float(np.finfo(x.dtype).eps) if rcond is None else rcond
-    u, s, vh = linalg.svd(x, full_matrices=False)
+    share = 10 * max(extents_of(a)[-2:]) * float(np.finfo(a.dtype).eps) if rcond is None else rcond
+    u, s, vh = linalg.svd(a, full_matrices=False)
     small = F.le(s, F.mul(F.amax(s, axis=-1, keepdims=True), share))
     inverse = F.where(small, F.zeros_like(s), F.div(1.0, F.where(small, F.ones_like(s), s)))
     return F.matmul(F.mul(_t(vh), F.expand_dims(inverse, -2)), _t(u))
@@ -332,18 +298,17 @@ ITERATIONS = 14
 
 
 @operation("MatrixSquareRoot")
-def sqrtm(input: Any) -> Any:
+def sqrtm(input: Operand) -> Any:
     """The principal square root of matrices without eigenvalues on the negative real axis.
 
     Denman and Beavers' iteration with determinantal scaling; Higham, "Functions of Matrices", 2008, section 6.3.
     """
-    y = tensor(input)
-    n = extents_of(y)[-1]
-    z: Any = static.constant(np.broadcast_to(np.eye(n, dtype=y.dtype), extents_of(y)))
+    n = extents_of(input)[-1]
+    z: Any = static.constant(np.broadcast_to(np.eye(n, dtype=input.dtype), extents_of(input)))
     for _ in range(ITERATIONS):
-        y_inverse, z_inverse = linalg.inv(y), linalg.inv(z)
-        y, z = F.mul(F.add(y, z_inverse), 0.5), F.mul(F.add(z, y_inverse), 0.5)
-    return y
+        y_inverse, z_inverse = linalg.inv(input), linalg.inv(z)
+        input, z = F.mul(F.add(input, z_inverse), 0.5), F.mul(F.add(z, y_inverse), 0.5)
+    return input
 
 
 # tridiagonal matrices -------------------------------------------------------------------------------------------------
@@ -374,14 +339,13 @@ def _diagonals(diagonals: Any, form: str, like: Any) -> tuple[Any, Any, Any]:
 
 
 @operation("TridiagonalMatMul")
-def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compact") -> Any:
+def tridiagonal_matmul(diagonals: Any, rhs: Operand, diagonals_format: str = "compact") -> Any:
     """The product of tridiagonal matrices and matrices (..., n, columns)."""
-    b = tensor(rhs)
-    upper, middle, lower = (F.expand_dims(d, -1) for d in _diagonals(diagonals, diagonals_format, b))
-    gap = F.zeros_like(b[..., :1, :])
-    below = F.concatenate([b[..., 1:, :], gap], axis=-2)
-    above = F.concatenate([gap, b[..., :-1, :]], axis=-2)
-    return F.add(F.add(F.mul(upper, below), F.mul(middle, b)), F.mul(lower, above))
+    upper, middle, lower = (F.expand_dims(d, -1) for d in _diagonals(diagonals, diagonals_format, rhs))
+    gap = F.zeros_like(rhs[..., :1, :])
+    below = F.concatenate([rhs[..., 1:, :], gap], axis=-2)
+    above = F.concatenate([gap, rhs[..., :-1, :]], axis=-2)
+    return F.add(F.add(F.mul(upper, below), F.mul(middle, rhs)), F.mul(lower, above))
 
 
 def _matrix(upper: Any, middle: Any, lower: Any) -> Any:
@@ -392,32 +356,30 @@ def _matrix(upper: Any, middle: Any, lower: Any) -> Any:
 
 @operation("TridiagonalSolve")
 def tridiagonal_solve(
-    diagonals: Any, rhs: Any, diagonals_format: str = "compact", transpose_rhs: bool = False, conjugate_rhs: bool = False,
+    diagonals: Any, rhs: Operand, diagonals_format: str = "compact", transpose_rhs: bool = False, conjugate_rhs: bool = False,
     partial_pivoting: bool = True, perturb_singular: bool = False,
 ) -> Any:  # fmt: skip
     """X with A X = rhs for tridiagonal A; rhs (..., n) or (..., n, columns)."""
-    b = tensor(rhs)
-    upper, middle, lower = _diagonals(diagonals, diagonals_format, b)
-    vector = b.ndim == middle.ndim
-    columns = F.expand_dims(b, -1) if vector else _t(b) if transpose_rhs else b
+    upper, middle, lower = _diagonals(diagonals, diagonals_format, rhs)
+    vector = rhs.ndim == middle.ndim
+    columns = F.expand_dims(rhs, -1) if vector else _t(rhs) if transpose_rhs else rhs
     out = linalg.solve(_matrix(upper, middle, lower), columns)
     return F.squeeze(out, -1) if vector else out
 
 
 @operation("eigh_tridiagonal", sizes=frozenset({"select_range"}))
 def eigh_tridiagonal(
-    alpha: Any, beta: Any, eigvals_only: bool = True, select: str = "a", select_range: Any = None, tol: Any = None
+    alpha: Pair, beta: Pair, eigvals_only: bool = True, select: str = "a", select_range: Any = None, tol: Any = None
 ) -> Any:
     """The ascending eigenvalues (and eigenvectors) of a symmetric matrix with diagonal alpha (n,) and off-diagonal beta.
 
     select: "a" all, "i" those of the numbers select_range (both ends count).
     """
-    a, b = pair(alpha, beta, "eigh_tridiagonal")
-    gap = F.zeros_like(a[..., :1])
-    matrix = _matrix(F.concatenate([b, gap], axis=-1), a, F.concatenate([gap, b], axis=-1))
+    gap = F.zeros_like(alpha[..., :1])
+    matrix = _matrix(F.concatenate([beta, gap], axis=-1), alpha, F.concatenate([gap, beta], axis=-1))
     if select not in ("a", "i"):
         raise ValueError('eigh_tridiagonal: select has to be "a" or "i"; choose values from all of them')
-    first, last = (0, extents_of(a)[-1] - 1) if select == "a" else (int(n) for n in select_range)
+    first, last = (0, extents_of(alpha)[-1] - 1) if select == "a" else (int(n) for n in select_range)
     if eigvals_only:
         return linalg.eigvalsh(matrix)[..., first : last + 1]
     values, vectors = linalg.eigh(matrix)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from .nn.functions import (
     softmax_cross_entropy_with_logits_v2,
     sparse_softmax_cross_entropy_with_logits,
 )
-from .tensor import extent_of, operation, pair, symbols, tensor
+from .tensor import KIND, Operand, extent_of, operation, pair, symbols, tensor
 
 
 class Reduction:
@@ -71,8 +73,7 @@ def _weights(weights: Any, losses: Any) -> Any:
 
 
 @operation("weighted_loss")
-def _weighted(losses: Any, weights: Any, reduction: str) -> Any:
-    losses = tensor(losses)
+def _weighted(losses: Operand, weights: Any, reduction: str) -> Any:
     kind = losses.dtype
     losses = losses if kind.kind == "f" else F.astype(losses, np.float32)
     weights = _weights(weights, losses)
@@ -89,21 +90,17 @@ def _weighted(losses: Any, weights: Any, reduction: str) -> Any:
         count = F.sum(F.astype(F.ne(spread, 0), losses.dtype))
     else:
         count = F.sum(F.ones_like(losses))
-    return F.astype(_over(total, count), kind)
+    return F.astype(slopes.ratio(total, count), kind)
 
 
 def compute_weighted_loss(
-    losses: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
+    losses: Any, weights: Any = 1.0, scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Any:
+) -> Any:  # fmt: skip
     """The weighted sum of losses over the number of weights that are not 0, entered in the collection of losses."""
     Reduction.validate(reduction)
     loss = _weighted(losses, weights, reduction, name=f"{scope or 'weighted_loss'}/value")
-    if loss_collection:
-        get_default_graph().add_to_collection(loss_collection, loss)
+    add_loss(loss, loss_collection)
     return loss
 
 
@@ -146,81 +143,61 @@ def _same_shape(predictions: Any, labels: Any) -> tuple[Any, Any]:
     return pair(predictions, labels, "Sub")
 
 
-@operation("SquaredDifference")
-def _squares(predictions: Any, labels: Any) -> Any:
-    p, y = _same_shape(predictions, labels)
-    return F.square(F.sub(p, y))
-
-
-@operation("Abs")
-def _distances(predictions: Any, labels: Any) -> Any:
-    p, y = _same_shape(predictions, labels)
-    return F.abs(F.sub(p, y))
-
-
-@operation("huber")
-def _huber(predictions: Any, labels: Any, delta: float) -> Any:
-    p, y = _same_shape(predictions, labels)
+def _huber(p: Any, y: Any, delta: float) -> Any:
     error = F.abs(F.sub(p, y))
     quadratic = slopes.minimum(error, delta)
     return F.add(F.mul(F.square(quadratic), 0.5), F.mul(F.sub(error, quadratic), delta))
 
 
-@operation("log_loss")
-def _log(predictions: Any, labels: Any, epsilon: float) -> Any:
-    p, y = _same_shape(predictions, labels)
+def _log(p: Any, y: Any, epsilon: float) -> Any:
     return F.neg(F.add(F.mul(y, F.log(F.add(p, epsilon))), F.mul(F.sub(1, y), F.log(F.add(F.sub(1, p), epsilon)))))
 
 
-@operation("hinge_loss")
-def _hinge(logits: Any, labels: Any) -> Any:
-    x, y = _same_shape(logits, labels)
-    return F.relu(F.sub(1, F.mul(F.sub(F.mul(y, 2), 1), x)))
+def _loss(
+    name: str, label: str, function: Callable[..., Any], doc: str, setting: tuple[str, float] | None = None,
+    operand: str = "predictions",
+) -> Callable[..., Any]:  # fmt: skip
+    """The weighted mean of a function of predictions and labels, and of a setting (name, default)."""
+    elements = operation(label)(lambda predictions, labels, *given: function(*_same_shape(predictions, labels), *given))
+    words = ["labels", operand, *(("weights",) if setting is None else ("weights", setting[0])), "scope"]
+    defaults = {"weights": 1.0, "scope": None, **dict([setting] if setting else [])}
+    parameters = [inspect.Parameter(w, KIND, default=defaults.get(w, inspect.Parameter.empty)) for w in words]
+    signature = inspect.Signature([*parameters, inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)])
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        losses = elements(given[operand], given["labels"], *([given[setting[0]]] if setting else []))
+        return compute_weighted_loss(losses, given["weights"], given["scope"] or name, **given["options"])
+
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__name__, call.__doc__ = name, doc
+    return call
 
 
-def mean_squared_error(labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None, **options: Any) -> Any:
-    """The mean of (predictions - labels) ** 2."""
-    return compute_weighted_loss(_squares(predictions, labels), weights, scope or "mean_squared_error", **options)
-
-
-def absolute_difference(labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None, **options: Any) -> Any:
-    """The mean of |predictions - labels|."""
-    return compute_weighted_loss(_distances(predictions, labels), weights, scope or "absolute_difference", **options)
-
-
-def huber_loss(
-    labels: Any, predictions: Any, weights: Any = 1.0, delta: float = 1.0, scope: str | None = None, **options: Any
-) -> Any:
-    """Quadratic up to an error of `delta`, linear beyond."""
-    return compute_weighted_loss(_huber(predictions, labels, delta), weights, scope or "huber_loss", **options)
-
-
-def log_loss(
-    labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float = 1e-7, scope: str | None = None, **options: Any
-) -> Any:
-    """The cross entropy of probabilities."""
-    return compute_weighted_loss(_log(predictions, labels, epsilon), weights, scope or "log_loss", **options)
-
-
-def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None, **options: Any) -> Any:
-    """max(0, 1 - y x) with y of -1 and 1 for labels 0 and 1."""
-    return compute_weighted_loss(_hinge(logits, labels), weights, scope or "hinge_loss", **options)
-
-
-@operation("smoothed")
-def _smoothed(labels: Any, amount: float) -> Any:
-    labels = tensor(labels)
-    return F.add(F.mul(labels, 1 - amount), amount / extent_of(labels, -1))
+mean_squared_error = _loss(
+    "mean_squared_error", "SquaredDifference", lambda p, y: F.square(F.sub(p, y)), "The mean of (predictions - labels) ** 2."
+)
+absolute_difference = _loss(
+    "absolute_difference", "Abs", lambda p, y: F.abs(F.sub(p, y)), "The mean of |predictions - labels|."
+)
+huber_loss = _loss("huber_loss", "huber", _huber, "Quadratic up to an error of `delta`, linear beyond.", ("delta", 1.0))
+log_loss = _loss("log_loss", "log_loss", _log, "The cross entropy of probabilities.", ("epsilon", 1e-7))
+hinge_loss = _loss(
+    "hinge_loss", "hinge_loss", lambda x, y: F.relu(F.sub(1, F.mul(F.sub(F.mul(y, 2), 1), x))),
+    "max(0, 1 - y x) with y of -1 and 1 for labels 0 and 1.", operand="logits",
+)  # fmt: skip
 
 
 @operation("smoothed")
-def _smoothed_binary(labels: Any, amount: float) -> Any:
-    return F.add(F.mul(tensor(labels), 1 - amount), amount / 2)
+def _smoothed(labels: Operand, amount: float, classes: int | None = None) -> Any:
+    return F.add(F.mul(labels, 1 - amount), amount / (classes or extent_of(labels, -1)))
 
 
 @operation("Cast")
-def _like(labels: Any, logits: Any) -> Any:
-    return F.astype(tensor(labels), tensor(logits).dtype)
+def _like(labels: Operand, logits: Operand) -> Any:
+    return F.astype(labels, logits.dtype)
 
 
 def softmax_cross_entropy(
@@ -234,9 +211,8 @@ def softmax_cross_entropy(
 
 
 @operation("remove_squeezable_dimensions", "Squeeze")
-def _one_axis_less(labels: Any, logits: Any) -> Any:
+def _one_axis_less(labels: Operand, logits: Operand) -> Any:
     """Labels without a last axis of extent 1, where they have as many axes as the logits."""
-    labels, logits = tensor(labels), tensor(logits)
     return F.squeeze(labels, -1) if labels.ndim == logits.ndim and labels.shape[-1] in (1, None) else labels
 
 
@@ -253,7 +229,7 @@ def sigmoid_cross_entropy(
 ) -> Any:  # fmt: skip
     """The mean of the logistic losses."""
     labels = _like(multi_class_labels, logits)
-    labels = _smoothed_binary(labels, label_smoothing) if label_smoothing else labels
+    labels = _smoothed(labels, label_smoothing, 2) if label_smoothing else labels
     losses = sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
     return compute_weighted_loss(losses, weights, scope or "sigmoid_cross_entropy_loss", **options)
 
@@ -266,8 +242,7 @@ def _cosine(predictions: Any, labels: Any, axis: int) -> Any:
 
 def cosine_distance(
     labels: Any, predictions: Any, axis: int | None = None, weights: Any = 1.0, scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES, reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-    dim: int | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES, reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS, dim: int | None = None,
 ) -> Any:  # fmt: skip
     """1 - the product along an axis, of unit vectors."""
     axis = dim if axis is None else axis
@@ -287,16 +262,11 @@ def _pairwise(predictions: Any, labels: Any, weights: Any) -> Any:
     spread = F.broadcast_like(weights, error)
     count = F.sum(F.astype(F.ne(spread, 0), error.dtype), axis=axes, keepdims=True) if axes else F.ones_like(error)
     squares = F.sum(F.square(error), axis=axes, keepdims=True) if axes else F.square(error)
-    first = F.mul(_over(squares, F.sub(count, 1)), 2.0)
+    first = F.mul(slopes.ratio(squares, F.sub(count, 1)), 2.0)
     sums = F.sum(error, axis=axes, keepdims=True) if axes else error
-    second = F.mul(_over(F.square(sums), F.mul(count, F.sub(count, 1))), 2.0)
+    second = F.mul(slopes.ratio(F.square(sums), F.mul(count, F.sub(count, 1))), 2.0)
     total = F.sum(F.mul(F.sub(first, second), weights))
     return F.where(F.gt(F.sum(count), 0), total, F.zeros_like(total))
-
-
-def _over(x: Any, y: Any) -> Any:
-    zero = F.eq(y, 0)
-    return F.where(zero, F.zeros_like(x), F.div(x, F.where(zero, F.ones_like(y), y)))
 
 
 def mean_pairwise_squared_error(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ...ops.leaves import fits
 from . import slopes
 from .dtypes import as_dtype
 from .handles import Handle
-from .tensor import SIZES, operation, pair, tensor
+from .tensor import SIZES, Operand, Pair, Rows, define, define_rows, operation, tensor
 
 
 def _stepped(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,7 +22,7 @@ def _stepped(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: F.stop_gradient(function(*args))
 
 
-UNARY: dict[str, tuple[Callable[..., Any], str]] = {
+UNARY: Rows = {
     "abs": (F.abs, "Abs"),
     "negative": (F.neg, "Neg"),
     "exp": (F.exp, "Exp"),
@@ -62,13 +61,12 @@ UNARY: dict[str, tuple[Callable[..., Any], str]] = {
     "erfinv": (F.erfinv, "Erfinv"),
     "rint": (_stepped(F.round), "Rint"),
     "log_sigmoid": (lambda x: F.neg(F.softplus(F.neg(x))), "LogSigmoid"),
-    "softplus": (F.softplus, "Softplus"),
-    "reciprocal_no_nan": (lambda x: F.where(F.eq(x, 0), F.zeros_like(x), F.div(1, _nonzero(x))), "ReciprocalNoNan"),
+    "softplus": (F.softplus, "Softplus", "features"),
+    "reciprocal_no_nan": (lambda x: slopes.ratio(1, x), "ReciprocalNoNan"),
     "bessel_i0": (F.i0, "BesselI0"),
 }
-"""Name -> function, and TensorFlow's name of the op."""
 
-BINARY: dict[str, tuple[Callable[..., Any], str]] = {
+BINARY: dict[str, Any] = {
     "add": (F.add, "AddV2"),
     "subtract": (F.sub, "Sub"),
     "multiply": (F.mul, "Mul"),
@@ -88,52 +86,17 @@ BINARY: dict[str, tuple[Callable[..., Any], str]] = {
     "logical_xor": (F.logical_xor, "LogicalXor"),
     "squared_difference": (lambda x, y: F.square(F.sub(x, y)), "SquaredDifference"),
 }
-
-
-def _nonzero(x: Any) -> Any:
-    """x with 1 in the place of 0."""
-    return F.where(F.eq(x, 0), F.ones_like(x), x)
-
-
 BINARY |= {
-    "atan2": (F.atan2, "Atan2"),
-    "igamma": (F.igamma, "Igamma"),
-    "igammac": (F.igammac, "Igammac"),
+    "atan2": (F.atan2, "Atan2", "y x"),
+    "igamma": (F.igamma, "Igamma", "a x"),
+    "igammac": (F.igammac, "Igammac", "a x"),
     "xlogy": (slopes.xlogy, "Xlogy"),
     "xdivy": (slopes.xdivy, "Xdivy"),
     "multiply_no_nan": (slopes.multiply_no_nan, "MulNoNan"),
     "truncatemod": (F.fmod, "TruncateMod"),
-    "nextafter": (F.nextafter, "NextAfter"),
+    "nextafter": (F.nextafter, "NextAfter", "x1 x2"),
 }
-
-
-OPERANDS = {
-    "Igamma": ("a", "x"), "Igammac": ("a", "x"), "Atan2": ("y", "x"), "NextAfter": ("x1", "x2"), "Softplus": ("features",),
-}  # fmt: skip
-"""TensorFlow's names of operands where they are not x and y, by the op's name."""
-
-
-def elementwise(name: str, function: Callable[..., Any], type_: str, words: Sequence[str]) -> Callable[..., Any]:
-    """A function of the dialect with one or two operands, which have these names, from one of this library on symbols."""
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    signature = inspect.Signature([inspect.Parameter(word, kind) for word in OPERANDS.get(type_, words)])
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        operands = signature.bind(*args, **kwargs).args
-        return function(*(pair(*operands, type_) if len(operands) == 2 else map(tensor, operands)))
-
-    call.__signature__ = signature  # type: ignore[attr-defined]
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"TensorFlow's `{name}`."
-    return operation(type_.removesuffix("V2"), type_)(call)
-
-
-def rows(table: dict[str, tuple[Callable[..., Any], str]], *words: str) -> dict[str, Callable[..., Any]]:
-    """The functions of a table with one or two operands: name -> (function of symbols, TensorFlow's name of the op)."""
-    return {name: elementwise(name, function, type_, words) for name, (function, type_) in table.items()}
-
-
-BITS: dict[str, tuple[Callable[..., Any], str]] = {
+BITS: Rows = {
     "bitwise_and": (F.bitwise_and, "BitwiseAnd"),
     "bitwise_or": (F.bitwise_or, "BitwiseOr"),
     "bitwise_xor": (F.bitwise_xor, "BitwiseXor"),
@@ -141,17 +104,15 @@ BITS: dict[str, tuple[Callable[..., Any], str]] = {
     "right_shift": (F.bitwise_right_shift, "RightShift"),
 }
 """Functions of `tf.bitwise`."""
-_made = rows(UNARY, "x") | rows(BINARY, "x", "y")
-globals().update(_made | rows(BITS, "x", "y") | rows({"invert": (F.bitwise_not, "Invert")}, "x"))
-
+globals().update(define_rows(UNARY, "x") | define_rows({**BINARY, **BITS}, "x y"))
+invert = define("invert", "Invert", F.bitwise_not, words="x")
 ALIASES = {"neg": "negative", "sub": "subtract", "mul": "multiply", "mod": "floormod", "floor_div": "floordiv"}
-globals().update({alias: _made[name] for alias, name in ALIASES.items()})
+globals().update({alias: globals()[name] for alias, name in ALIASES.items()})
 
 
 @operation("truediv", "RealDiv")
-def truediv(x: Any, y: Any) -> Any:
+def truediv(x: Pair, y: Pair) -> Any:
     """Division; integers become float64 (float32 up to 16 bits)."""
-    x, y = pair(x, y, "RealDiv")
     if x.dtype.kind != "f":
         wide = np.float32 if x.dtype.itemsize <= 2 else np.float64
         x, y = F.astype(x, wide), F.astype(y, wide)
@@ -159,23 +120,15 @@ def truediv(x: Any, y: Any) -> Any:
 
 
 @operation("div", "Div")
-def div(x: Any, y: Any) -> Any:
+def div(x: Pair, y: Pair) -> Any:
     """Python 2's division: of floats the quotient, of integers its floor."""
-    x, y = pair(x, y, "Div")
     return F.div(x, y) if x.dtype.kind == "f" else F.floor_divide(x, y)
 
 
 divide = truediv
 
 
-@operation("div_no_nan", "DivNoNan")
-def div_no_nan(x: Any, y: Any) -> Any:
-    """x / y, and 0 where y is 0."""
-    x, y = pair(x, y, "DivNoNan")
-    zero = F.eq(y, 0)
-    return F.where(zero, F.zeros_like(x), F.div(x, F.where(zero, F.ones_like(y), y)))
-
-
+div_no_nan = define("div_no_nan", "DivNoNan", slopes.ratio, "x / y, and 0 where y is 0.", "x y", default="div_no_nan")
 divide_no_nan, realdiv = div_no_nan, truediv
 
 
@@ -202,40 +155,30 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
 
 @operation("MatMul")
 def matmul(
-    a: Any,
-    b: Any,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    adjoint_a: bool = False,
-    adjoint_b: bool = False,
-    a_is_sparse: bool = False,
-    b_is_sparse: bool = False,
-    output_type: Any = None,
-    grad_a: bool = False,
-    grad_b: bool = False,
-) -> Any:
+    a: Pair, b: Pair, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False, adjoint_b: bool = False,
+    a_is_sparse: bool = False, b_is_sparse: bool = False, output_type: Any = None, grad_a: bool = False, grad_b: bool = False,
+) -> Any:  # fmt: skip
     """The matrix product over the last two axes. Raises ValueError for operands without two axes."""
-    a, b = pair(a, b, "MatMul")
     if a.ndim < 2 or b.ndim < 2:
         raise ValueError(f"Shape must be rank 2 but is rank {min(a.ndim, b.ndim)} for 'MatMul'")
-    return F.matmul(
-        F.swapaxes(a, -1, -2) if transpose_a or adjoint_a else a, F.swapaxes(b, -1, -2) if transpose_b or adjoint_b else b
-    )
+    return _product(a, b, transpose_a or adjoint_a, transpose_b or adjoint_b)
 
 
 @operation("MatMul", "SparseMatMul")
 def sparse_matmul(
-    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False
+    a: Pair, b: Pair, transpose_a: bool = False, transpose_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False
 ) -> Any:
     """The product of two matrices, of which many elements may be 0."""
-    a, b = pair(a, b, "SparseMatMul")
-    return F.matmul(F.swapaxes(a, -1, -2) if transpose_a else a, F.swapaxes(b, -1, -2) if transpose_b else b)
+    return _product(a, b, transpose_a, transpose_b)
+
+
+def _product(a: Any, b: Any, first: bool, second: bool) -> Any:
+    return F.matmul(F.swapaxes(a, -1, -2) if first else a, F.swapaxes(b, -1, -2) if second else b)
 
 
 @operation("Tensordot")
-def tensordot(a: Any, b: Any, axes: Any) -> Any:
+def tensordot(a: Pair, b: Pair, axes: Any) -> Any:
     """The sum over `axes` of both: an integer (the last of a, the first of b), or two lists of axes."""
-    a, b = pair(a, b, "Tensordot")
     if isinstance(axes, (int, np.integer)):
         first, second = list(range(a.ndim - int(axes), a.ndim)), list(range(int(axes)))
     else:
@@ -256,15 +199,13 @@ def einsum(equation: str, *inputs: Any) -> Any:
     return F.einsum(equation, *(tensor(x) for x in inputs))
 
 
-@operation("ScalarMul", "Mul")
-def scalar_mul(scalar: Any, x: Any) -> Any:
-    return F.mul(*pair(scalar, x, "Mul"))
+scalar_mul = define("scalar_mul", "Mul", lambda scalar, x: F.mul(scalar, x), default="ScalarMul")
 
 
 @operation("saturate_cast", "Cast")
-def saturate_cast(value: Any, dtype: Any) -> Any:
+def saturate_cast(value: Operand, dtype: Any) -> Any:
     """x in another dtype, limited to its range."""
-    x, kind = tensor(value), as_dtype(dtype).numpy
+    x, kind = value, as_dtype(dtype).numpy
     if kind.kind in "iu":
         ends = np.iinfo(kind)
         x = F.minimum(F.maximum(x, _limit(ends.min, x)), _limit(ends.max, x))
@@ -279,30 +220,36 @@ def _limit(value: int, like: Any) -> Any:
 
 
 @operation("Cast")
-def cast(x: Any, dtype: Any) -> Any:
+def cast(x: Operand, dtype: Any) -> Any:
     """x in another dtype; floats become integers toward zero."""
-    return F.astype(tensor(x), as_dtype(dtype).numpy)
+    return F.astype(x, as_dtype(dtype).numpy)
 
 
 CASTS = {"to_float": "float32", "to_double": "float64", "to_int32": "int32", "to_int64": "int64"}
 for _name, _target in CASTS.items():
-    globals()[_name] = operation(_name.title().replace("_", ""), "Cast")(lambda x, to=_target: F.astype(tensor(x), to))
-
-
-@operation("L2Loss")
-def l2_loss(t: Any) -> Any:
-    """sum(t ** 2) / 2."""
-    return F.mul(F.sum(F.square(tensor(t))), 0.5)
+    _label = _name.title().replace("_", "")
+    globals()[_name] = define(_name, "Cast", lambda x, to=_target: F.astype(x, to), words="x", default=_label)
+l2_loss = define("l2_loss", "L2Loss", lambda t: F.mul(F.sum(F.square(t)), 0.5), "sum(t ** 2) / 2.")
 
 
 # reductions -----------------------------------------------------------------------------------------------------------
 
-REDUCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
-    "reduce_sum": (F.sum, "Sum"),
+OLD_AXES = {"reduction_indices": "axis", "keep_dims": "keepdims"}
+
+
+def _mean(x: Any, **given: Any) -> Any:
+    """That of integers is an integer, rounded toward zero."""
+    return F.mean(x, **given) if x.dtype.kind == "f" else F.astype(F.mean(F.astype(x, np.float64), **given), x.dtype)
+
+
+REDUCTIONS: dict[str, Any] = {
+    "reduce_sum": (lambda x, **given: F.astype(F.sum(x, **given), x.dtype), "Sum"),  # of small integers, too
     "reduce_max": (F.amax, "Max"),
     "reduce_min": (F.amin, "Min"),
     "reduce_all": (F.all, "All"),
     "reduce_any": (F.any, "Any"),
+    "reduce_mean": (_mean, "Mean", "The mean over `axis` (all axes for None). That of integers is rounded toward zero."),
+    "reduce_prod": (lambda x, **given: F.astype(F.prod(x, **given), x.dtype), "Prod"),
     "reduce_logsumexp": (F.logsumexp, "ReduceLogSumExp"),
     "reduce_variance": (lambda x, **given: F.var(x, correction=0, **given), "Variance"),
     "reduce_std": (lambda x, **given: F.std(x, correction=0, **given), "Std"),
@@ -310,128 +257,72 @@ REDUCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
-def reduced_axes(axis: Any, reduction_indices: Any) -> Any:
-    """The axes to reduce, under either of their names; None for all."""
-    axis = reduction_indices if axis is None else axis
-    if isinstance(axis, (list, tuple, np.ndarray)):
-        return tuple(int(a) for a in np.asarray(axis).ravel())
-    return axis
+def axes_of(axis: Any, x: Any) -> Any:
+    """The axes to reduce: all of x for None."""
+    if axis is None:
+        return tuple(range(x.ndim))
+    return tuple(int(a) for a in np.asarray(axis).ravel()) if isinstance(axis, (list, tuple, np.ndarray)) else axis
 
 
-def _reduction(name: str, function: Callable[..., Any], type_: str) -> Callable[..., Any]:
-    def call(
-        input_tensor: Any,
-        axis: Any = None,
-        keepdims: Any = None,
-        reduction_indices: Any = None,
-        keep_dims: Any = None,
-    ) -> Any:
-        x = tensor(input_tensor)
-        axes = reduced_axes(axis, reduction_indices)
-        if axes == ():
-            return x
-        out = function(x, axis=tuple(range(x.ndim)) if axes is None else axes, keepdims=bool(keepdims or keep_dims))
-        return F.astype(out, x.dtype) if function is F.sum else out  # sums of small integers keep their dtype
+def _reduction(name: str, function: Callable[..., Any], type_: str, doc: str = "") -> Callable[..., Any]:
+    def call(input_tensor: Any, axis: Any = None, keepdims: Any = None) -> Any:
+        axes = axes_of(axis, input_tensor)
+        chosen_none = axis is not None and axes == ()
+        return input_tensor if chosen_none else function(input_tensor, axis=axes, keepdims=bool(keepdims))
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"TensorFlow's `{name}`."
-    return operation(type_)(call)
+    return define(name, type_, call, doc, old=OLD_AXES)
 
 
 globals().update({_name: _reduction(_name, *_row) for _name, _row in REDUCTIONS.items()})
 
 
-@operation("count_nonzero", "CountNonzero")
-def count_nonzero(
-    input_tensor: Any = None, axis: Any = None, keepdims: Any = None, dtype: Any = np.int64, reduction_indices: Any = None,
-    keep_dims: Any = None, input: Any = None,
-) -> Any:  # fmt: skip
+@operation("count_nonzero", "CountNonzero", old={**OLD_AXES, "input": "input_tensor"})
+def count_nonzero(input_tensor: Operand = None, axis: Any = None, keepdims: Any = None, dtype: Any = np.int64) -> Any:
     """How many elements are not 0, over `axis` (all axes for None)."""
-    x = tensor(input if input_tensor is None else input_tensor)
-    axes = reduced_axes(axis, reduction_indices)
-    axes = tuple(range(x.ndim)) if axes is None else axes
-    counts = F.sum(F.astype(F.ne(x, 0), np.int64), axis=axes, keepdims=bool(keepdims or keep_dims))
-    return F.astype(counts, as_dtype(dtype).numpy)
+    hits = F.astype(F.ne(input_tensor, 0), np.int64)
+    return F.astype(F.sum(hits, axis=axes_of(axis, hits), keepdims=bool(keepdims)), as_dtype(dtype).numpy)
 
 
-@operation("Mean")
-def reduce_mean(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, reduction_indices: Any = None, keep_dims: Any = None
-) -> Any:  # fmt: skip
-    """The mean over `axis` (all axes for None). That of integers is an integer, rounded toward zero."""
-    x = tensor(input_tensor)
-    axes = reduced_axes(axis, reduction_indices)
-    if axes == ():
-        return x
-    axes, keep = tuple(range(x.ndim)) if axes is None else axes, bool(keepdims or keep_dims)
-    if x.dtype.kind == "f":
-        return F.mean(x, axis=axes, keepdims=keep)
-    return F.astype(F.mean(F.astype(x, np.float64), axis=axes, keepdims=keep), x.dtype)
+def _position(name: str, find: Callable[..., Any], which: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The function with an axis, and the older one of an argument `dimension`."""
 
-
-@operation("Prod")
-def reduce_prod(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, reduction_indices: Any = None, keep_dims: Any = None
-) -> Any:  # fmt: skip
-    """The product over `axis` (all axes for None)."""
-    x = tensor(input_tensor)
-    axes = reduced_axes(axis, reduction_indices)
-    if axes == ():
-        return x
-    return F.astype(F.prod(x, tuple(range(x.ndim)) if axes is None else axes, bool(keepdims or keep_dims)), x.dtype)
-
-
-def _position(name: str, label: str, find: Callable[..., Any], which: str) -> Callable[..., Any]:
     def call(input: Any, axis: Any = None, dimension: Any = None, output_type: Any = None) -> Any:
         axis = dimension if axis is None else axis
-        return F.astype(find(tensor(input), axis=0 if axis is None else axis), output_type or np.dtype(np.int64))
+        return F.astype(find(input, axis=0 if axis is None else axis), output_type or np.dtype(np.int64))
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"The position of the {which} element along `axis` (0); int64 unless `output_type` is given."
-    return operation(label)(call)
+    def by_dimension(input: Any, dimension: Any, output_type: Any = np.int64) -> Any:
+        return call(input, dimension, None, output_type)
 
-
-argmax = _position("argmax", "ArgMax", F.argmax, "largest")
-argmin = _position("argmin", "ArgMin", F.argmin, "smallest")
-
-
-def arg_max(input: Any, dimension: Any, output_type: Any = np.int64, name: str | None = None) -> Any:
-    """`argmax`."""
-    return argmax(input, dimension, output_type=output_type, name=name or "ArgMax")
+    doc = f"The position of the {which} element along `axis` (0); int64 unless `output_type` is given."
+    label = f"Arg{name[3:].title()}"
+    return define(name, label, call, doc), define(f"arg_{name[3:]}", label, by_dimension, f"`{name}`.")
 
 
-def arg_min(input: Any, dimension: Any, output_type: Any = np.int64, name: str | None = None) -> Any:
-    """`argmin`."""
-    return argmin(input, dimension, output_type=output_type, name=name or "ArgMin")
+argmax, arg_max = _position("argmax", F.argmax, "largest")
+argmin, arg_min = _position("argmin", F.argmin, "smallest")
 
 
 @operation("Cumsum")
-def cumsum(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+def cumsum(x: Operand, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Any:
     """Running sums along `axis`; exclusive: without the element itself; reverse: from the end."""
-    x = tensor(x)
     out = F.flip(F.cumsum(F.flip(x, axis), axis=axis), axis) if reverse else F.cumsum(x, axis=axis)
     out = F.astype(out, x.dtype)
     return F.sub(out, x) if exclusive else out
 
 
 @operation("Cumprod")
-def cumprod(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+def cumprod(x: Operand, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Any:
     """Running products along `axis`; exclusive: without the element itself; reverse: from the end."""
-    x = tensor(x)
     out = running_product(x, normalize_axis(axis, x.ndim), exclusive=bool(exclusive), reverse=bool(reverse))
     return F.astype(out, x.dtype)
 
 
-@operation("Norm", sizes=SIZES | {"ord"})
-def norm(
-    tensor_: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = None, keep_dims: Any = None
-) -> Any:  # fmt: skip
+@operation("Norm", sizes=SIZES | {"ord"}, old={"keep_dims": "keepdims"})
+def norm(tensor_: Operand, ord: Any = "euclidean", axis: Any = None, keepdims: Any = None) -> Any:
     """A vector norm over `axis` (of all elements for None), or the Frobenius norm."""
-    x = tensor(tensor_)
-    axes = tuple(range(x.ndim)) if axis is None else reduced_axes(axis, None)
-    keep, size = bool(keepdims or keep_dims), F.abs(x)
+    axes, keep, size = axes_of(axis, tensor_), bool(keepdims), F.abs(tensor_)
     if ord in ("euclidean", "fro", 2):
-        return slopes.sqrt(F.sum(F.square(x), axis=axes, keepdims=keep))
+        return slopes.sqrt(F.sum(F.square(tensor_), axis=axes, keepdims=keep))
     if ord == 1:
         return F.sum(size, axis=axes, keepdims=keep)
     if ord == np.inf:
@@ -440,9 +331,8 @@ def norm(
 
 
 @operation("lbeta")
-def lbeta(x: Any) -> Any:
+def lbeta(x: Operand) -> Any:
     """The logarithm of the multivariate beta function over the last axis."""
-    x = tensor(x)
     return F.sub(F.sum(F.lgamma(x), axis=-1), F.lgamma(F.sum(x, axis=-1)))
 
 
@@ -450,18 +340,16 @@ def lbeta(x: Any) -> Any:
 
 
 @operation("clip_by_average_norm")
-def clip_by_average_norm(t: Any, clip_norm: Any) -> Any:
+def clip_by_average_norm(t: Operand, clip_norm: Any) -> Any:
     """t scaled so that its norm divided by its size is at most `clip_norm`."""
-    t = tensor(t)
     inverse = F.mul(slopes.rsqrt(F.sum(F.square(t))), F.sum(F.ones_like(t)))
     limit = tensor(clip_norm, t.dtype)
     return F.mul(F.mul(t, limit), slopes.minimum(inverse, F.div(1.0, limit)))
 
 
 @operation("clip_by_value")
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
+def clip_by_value(t: Operand, clip_value_min: Any, clip_value_max: Any) -> Any:
     """t limited to an interval."""
-    t = tensor(t)
     return slopes.maximum(slopes.minimum(t, tensor(clip_value_max, t.dtype)), tensor(clip_value_min, t.dtype))
 
 
@@ -472,9 +360,8 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
 
 @operation("clip_by_norm")
-def _clipped_by_norm(t: Any, clip_norm: Any, axes: Any) -> Any:
-    t = tensor(t)
-    squares = F.sum(F.square(t), axis=tuple(range(t.ndim)) if axes is None else reduced_axes(axes, None), keepdims=True)
+def _clipped_by_norm(t: Operand, clip_norm: Any, axes: Any) -> Any:
+    squares = F.sum(F.square(t), axis=axes_of(axes, t), keepdims=True)
     limit = tensor(clip_norm, t.dtype)
     return F.div(F.mul(t, limit), slopes.maximum(slopes.norm(squares), limit))
 
@@ -506,8 +393,7 @@ def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name:
 
 
 @operation("mul", "Mul")
-def _scaled(x: Any, scale: Any) -> Any:
-    x = tensor(x)
+def _scaled(x: Operand, scale: Any) -> Any:
     return F.mul(x, tensor(scale, x.dtype))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from ... import static
 from ...operators import F
 from ...static.graphs import using
+from . import slopes
 from .gathering import top_k
 from .graph import GraphKeys, get_default_graph
 from .tensor import extents_of, handles, operation, symbols, tensor
@@ -103,11 +104,6 @@ def _flat_weights(weights: Any, like: Any, shape: tuple[int, ...]) -> Any:
     return _weights(None if weights is None else F.reshape(_float(weights), shape), like)
 
 
-def _ratio(total: Any, count: Any) -> Any:
-    zero = F.eq(count, 0.0)
-    return F.where(zero, F.zeros_like(total), F.div(total, F.where(zero, F.ones_like(count), count)))
-
-
 def _same(x: Any) -> Any:
     return F.add(x, 0.0)
 
@@ -117,7 +113,7 @@ def _same(x: Any) -> Any:
 
 def _averaged(values: Any, weights: Any, after: Callable[[Any], Any] = lambda x: x) -> State:
     w = F.astype(_weights(weights, values), values.dtype)
-    return {"total": F.sum(F.mul(values, w)), "count": F.sum(w)}, lambda t, c: after(_ratio(t, c))
+    return {"total": F.sum(F.mul(values, w)), "count": F.sum(w)}, lambda t, c: after(slopes.ratio(t, c))
 
 
 @metric()
@@ -131,7 +127,7 @@ def mean_tensor(values: Any, weights: Any = None) -> State:
     """The weighted mean of each element over all batches so far."""
     x = _float(values)
     w = _weights(weights, x)
-    return {"total_tensor": F.mul(x, w), "count_tensor": w}, _ratio
+    return {"total_tensor": F.mul(x, w), "count_tensor": w}, slopes.ratio
 
 
 @metric()
@@ -149,7 +145,7 @@ def mean_per_class_accuracy(labels: Any, predictions: Any, num_classes: int, wei
     zeros = static.constant(np.zeros(num_classes, np.float32))
     hit = F.mul(F.astype(F.eq(y, p), np.float32), w)
     parts = {"total": F.index_add(zeros, 0, y, w), "count": F.index_add(zeros, 0, y, hit)}
-    return parts, lambda total, count: F.mean(_ratio(count, total)), lambda total, count: _ratio(count, total)
+    return parts, lambda total, count: F.mean(slopes.ratio(count, total)), lambda total, count: slopes.ratio(count, total)
 
 
 def _errors(name: str, error: Callable[[Any, Any], Any], after: Callable[[Any], Any] = lambda x: x) -> Callable[..., Any]:
@@ -167,7 +163,7 @@ root_mean_squared_error = _errors("root_mean_squared_error", lambda y, p: F.squa
 @metric()
 def mean_relative_error(labels: Any, predictions: Any, normalizer: Any, weights: Any = None) -> State:
     """The mean of |labels - predictions| / normalizer (0 where that is 0), over all batches so far."""
-    return _averaged(_ratio(F.abs(F.sub(_float(labels), _float(predictions))), _float(normalizer)), weights)
+    return _averaged(slopes.ratio(F.abs(F.sub(_float(labels), _float(predictions))), _float(normalizer)), weights)
 
 
 @metric()
@@ -194,7 +190,7 @@ def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = Non
         hits = F.diagonal(matrix, 0)
         union = F.sub(F.add(F.sum(matrix, axis=0), F.sum(matrix, axis=1)), hits)
         there = F.sum(F.astype(F.ne(union, 0.0), np.float32))
-        return _ratio(F.sum(F.where(F.ne(union, 0.0), _ratio(hits, union), F.zeros_like(union))), there)
+        return slopes.ratio(F.sum(F.where(F.ne(union, 0.0), slopes.ratio(hits, union), F.zeros_like(union))), there)
 
     return {"total_confusion_matrix": F.reshape(flat, (num_classes, num_classes))}, score
 
@@ -226,7 +222,7 @@ def _rate(name: str) -> Callable[..., Any]:
         y, p = F.ne(_float(labels), 0.0), F.ne(_float(predictions), 0.0)
         found = {key: F.astype(HITS[key](y, p), np.float32) for key in RATES[name]}
         w = _weights(weights, F.astype(y, np.float32))
-        return {key: F.sum(F.mul(hit, w)) for key, hit in found.items()}, lambda t, m: _ratio(t, F.add(t, m))
+        return {key: F.sum(F.mul(hit, w)) for key, hit in found.items()}, lambda t, m: slopes.ratio(t, F.add(t, m))
 
     return _named(name, build)  # type: ignore[no-any-return]
 

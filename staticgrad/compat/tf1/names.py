@@ -84,7 +84,7 @@ NAMES: dict[str, dict[str, str]] = {
         "math": """
             *ALIASES *BINARY *CASTS *REDUCTIONS *UNARY accumulate_n add_n arg_max arg_min argmax argmin cast
             clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value count_nonzero cumprod cumsum div
-            div_no_nan divide divide_no_nan einsum global_norm lbeta matmul norm realdiv reduce_mean reduce_prod
+            div_no_nan divide divide_no_nan einsum global_norm lbeta matmul norm realdiv
             saturate_cast scalar_mul sparse_matmul tensordot truediv""",
         "meta_graph": "GraphDef import_graph_def MetaGraphDef NodeDef",
         "nn.spatial": "conv conv2d_backprop_filter_v2 conv2d_backprop_input_v2 extract_image_patches extract_volume_patches",

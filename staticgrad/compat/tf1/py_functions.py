@@ -22,7 +22,7 @@ from .dtypes import as_dtype
 from .errors import InvalidArgumentError, OpError, OutOfRangeError, ResourceExhaustedError, UnimplementedError, UnknownError
 from .graph import Graph
 from .handles import Handle, Operation
-from .tensor import graph_of, handles, operation, symbols, tensor
+from .tensor import Operand, graph_of, handles, operation, symbols, tensor
 
 CLASSES: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     ((ValueError, InvalidArgumentError)), (TypeError, InvalidArgumentError), (StopIteration, OutOfRangeError),
@@ -286,8 +286,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
 
 
 @operation("CheckNumerics")
-def _checked(x: Any, look: Any) -> Any:
-    x = tensor(x)
+def _checked(x: Operand, look: Any) -> Any:
     return watched(x.graph, x, [x], look, "CheckNumerics")
 
 

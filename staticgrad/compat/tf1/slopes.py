@@ -68,6 +68,13 @@ def _of_nonzero(x: Any, y: Any, safe: float, function: Rule) -> Any:
     return F.where(zero, 0, F.mul(x, function(F.where(zero, safe, y))))
 
 
+def ratio(x: Any, y: Any) -> Any:
+    """x / y, 0 where y is 0, whose derivative has no infinities there."""
+    zero = F.eq(y, 0)
+    out = F.div(x, F.where(zero, F.ones_like(y), y))
+    return F.where(zero, F.zeros_like(out), out)
+
+
 def xlogy(x: Any, y: Any) -> Any:
     return _of_nonzero(x, y, 1, F.log)
 

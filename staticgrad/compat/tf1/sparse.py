@@ -27,7 +27,7 @@ from .math import minimum as dense_minimum  # type: ignore[attr-defined]
 from .math import reduce_max as dense_max  # type: ignore[attr-defined]
 from .math import reduce_sum as dense_sum  # type: ignore[attr-defined]
 from .shapes import TensorShape
-from .tensor import extents_of, handles, known, operation, symbols, tensor
+from .tensor import Operand, define, extents_of, handles, known, operation, symbols, tensor
 
 
 class SparseTensorValue(NamedTuple):
@@ -161,11 +161,11 @@ PARTS = frozenset({"shape"})
 @operation(
     "SparseToDense", sizes=PARTS, types=lambda indices, values, shape, *rest: arrays.type_of_shape(shape, tensor(values).dtype)
 )
-def _dense(indices: Any, values: Any, shape: Any, default: Any) -> Any:
+def _dense(indices: Operand, values: Any, shape: Any, default: Any) -> Any:
     sizes = _sizes(shape)
     values = tensor(values)
     flat = static.constant(np.zeros(math.prod(sizes), values.dtype))
-    places = _positions(tensor(indices), sizes)
+    places = _positions(indices, sizes)
     if default is None:
         return F.reshape(F.index_add(flat, 0, places, values), sizes)
     start = F.broadcast_to(F.reshape(tensor(default, values.dtype), (1,)), (math.prod(sizes),))
@@ -189,9 +189,9 @@ def sparse_to_dense(
 @operation(
     "SparseToDense", sizes=PARTS, types=lambda indices, shape, values, *rest: arrays.type_of_shape(shape, tensor(values).dtype)
 )
-def _scattered(indices: Any, shape: Any, values: Any, default: Any) -> Any:
+def _scattered(indices: Operand, shape: Any, values: Any, default: Any) -> Any:
     sizes = tuple(int(n) for n in np.atleast_1d(shape))
-    places = tensor(indices)
+    places = indices
     places = F.reshape(places, (-1, 1)) if places.ndim < 2 else places
     values = tensor(values)
     flat = _positions(places, sizes)
@@ -207,20 +207,16 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     return SparseTensor(places, gather_nd(dense, places, name=name), arrays.shape(dense, out_type=np.int64))
 
 
-@operation("NotEqual")
-def _there(x: Any) -> Any:
-    x = tensor(x)
-    return F.ne(x, 0)
+_there = define("_there", "NotEqual", lambda x: F.ne(x, 0))
 
 
 @operation("SparseDenseCwiseMul", sizes=PARTS)
-def _times(indices: Any, values: Any, shape: Any, other: Any, inverse: bool) -> Any:
-    values = tensor(values)
+def _times(indices: Operand, values: Operand, shape: Any, other: Any, inverse: bool) -> Any:
     dense = tensor(other, values.dtype)
     if dense.ndim:
         sizes = _sizes(shape)
         flat = F.reshape(F.broadcast_to(dense, sizes), (-1,))
-        dense = F.take(flat, _positions(tensor(indices), sizes), axis=0)
+        dense = F.take(flat, _positions(indices, sizes), axis=0)
     return F.div(values, dense) if inverse else F.mul(values, dense)
 
 
@@ -310,8 +306,8 @@ def _sorted(name: str, indices: Any, values: Any, shape: Any) -> SparseTensor:
 
 
 @operation("SparseReorder", sizes=PARTS)
-def _order(indices: Any, shape: Any) -> Any:
-    return F.argsort(_positions(tensor(indices), _sizes(shape)), 0, stable=True)
+def _order(indices: Operand, shape: Any) -> Any:
+    return F.argsort(_positions(indices, _sizes(shape)), 0, stable=True)
 
 
 def reorder(sp_input: Given, name: str | None = None) -> SparseTensor:
@@ -331,11 +327,11 @@ def transpose(sp_input: Given, perm: Any = None, name: str | None = None) -> Spa
 
 
 @operation("SparseReshape", sizes=frozenset({"old", "new"}))
-def _reshaped(indices: Any, old: Any, new: Any) -> tuple[Any, Any]:
+def _reshaped(indices: Operand, old: Any, new: Any) -> tuple[Any, Any]:
     before, after = _sizes(old), [int(n) for n in np.atleast_1d(new)]
     if -1 in after:
         after[after.index(-1)] = math.prod(before) // max(1, -math.prod(after))
-    flat = _positions(tensor(indices), before)
+    flat = _positions(indices, before)
     places = F.stack(list(F.unravel_index(flat, tuple(after))), axis=1)
     return F.astype(places, np.int64), static.constant(np.array(after, np.int64))
 
@@ -398,10 +394,7 @@ def slice_(sp_input: Given, start: Any, size: Any, name: str | None = None) -> S
     return SparseTensor(kept.indices - first, kept.values, ends - first)
 
 
-@operation("LogicalAnd")
-def _within(x: Any, low: Any, high: Any) -> Any:
-    x = tensor(x)
-    return F.logical_and(F.ge(x, tensor(low)), F.lt(x, tensor(high)))
+_within = define("_within", "LogicalAnd", lambda x, low, high: F.logical_and(F.ge(x, low), F.lt(x, high)))
 
 
 def split(
@@ -445,9 +438,8 @@ def _joined(a: SparseTensor, b: SparseTensor, combine: Any, limit: Any) -> Spars
 
 
 @operation("LogicalAnd")
-def _large(there: Any, x: Any, limit: Any) -> Any:
-    x = tensor(x)
-    return F.logical_and(tensor(there), F.gt(F.abs(x), tensor(limit, x.dtype)))
+def _large(there: Operand, x: Operand, limit: Any) -> Any:
+    return F.logical_and(there, F.gt(F.abs(x), tensor(limit, x.dtype)))
 
 
 def maximum(sp_a: Given, sp_b: Given, name: str | None = None) -> SparseTensor:
@@ -483,8 +475,8 @@ def fill_empty_rows(sp_input: Given, default_value: Any, name: str | None = None
 
 
 @operation("SparseFillEmptyRows", sizes=PARTS)
-def _empty(indices: Any, shape: Any) -> Any:
-    rows = tensor(indices)[:, 0]
+def _empty(indices: Operand, shape: Any) -> Any:
+    rows = indices[:, 0]
     ones = F.ones_like(rows)
     return F.eq(F.index_add(static.constant(np.zeros(_sizes(shape)[0], np.int64)), 0, rows, ones), 0)
 
@@ -505,10 +497,10 @@ def to_indicator(sp_input: Given, vocab_size: int, name: str | None = None) -> A
 
 
 @operation("SparseToIndicator", sizes=PARTS)
-def _indicated(indices: Any, values: Any, shape: Any, count: int) -> Any:
+def _indicated(indices: Operand, values: Operand, shape: Any, count: int) -> Any:
     sizes = (*_sizes(shape)[:-1], count)
-    ids = F.expand_dims(F.astype(tensor(values), np.int64), 1)
-    places = _positions(F.concatenate([tensor(indices)[:, :-1], ids], axis=1), sizes)
+    ids = F.expand_dims(F.astype(values, np.int64), 1)
+    places = _positions(F.concatenate([indices[:, :-1], ids], axis=1), sizes)
     zeros = static.constant(np.zeros(math.prod(sizes), np.int64))
     return F.reshape(F.gt(F.index_add(zeros, 0, places, F.ones_like(places)), 0), sizes)
 
@@ -525,9 +517,7 @@ def merge(
     return _sorted(name or "SparseMerge", indices, x.values, sizes)
 
 
-@operation("Cast")
-def _int64(x: Any) -> Any:
-    return F.astype(tensor(x), np.int64)
+_int64 = define("_int64", "Cast", lambda x: F.astype(x, np.int64))
 
 
 # segments -------------------------------------------------------------------------------------------------------------

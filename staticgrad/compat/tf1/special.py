@@ -11,45 +11,36 @@ import numpy as np
 from ... import special, static
 from ...base.signals import module
 from ...ir import REGISTRY
-from ...operators import F, Symbol, apply
-from ...ops.known_values import value_of
+from ...operators import F, apply
 from . import slopes
 from .dtypes import as_dtype
 from .gathering import FOLDS
-from .math import rows
-from .tensor import array_of, operation, pair, tensor
+from .tensor import Operand, Pair, Rows, define, define_rows, operation, pair, tensor, value_now
 
-UNARY: dict[str, tuple[Callable[[Any], Any], str]] = {
+UNARY: Rows = {
     "bessel_i0e": (special.i0e, "BesselI0e"),
     "bessel_i1": (special.i1, "BesselI1"),
     "bessel_i1e": (special.i1e, "BesselI1e"),
     "ndtri": (special.ndtri, "Ndtri"),
     "erfcinv": (lambda x: F.mul(special.ndtri(F.mul(x, 0.5)), -math.sqrt(0.5)), "erfcinv"),
 }
-"""Name -> function, and TensorFlow's name of the op."""
+globals().update(define_rows(UNARY, "x"))
 
-
-globals().update(rows(UNARY, "x"))
-
-
-@operation("xlog1py", "Xlog1py")
-def xlog1py(x: Any, y: Any) -> Any:
-    """x * log1p(y), 0 where x is 0."""
-    return slopes.xlog1py(*pair(x, y, "Xlog1py"))
+xlog1py = define("xlog1py", "Xlog1py", slopes.xlog1py, "x * log1p(y), 0 where x is 0.", default="xlog1py")
+ZETA = "The Hurwitz zeta function, the sum of (q + k) ** -x; its gradient is that by q."
+zeta = define("zeta", "Zeta", special.zeta, ZETA, "x q")
 
 
 @operation("Betainc")
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: Pair, b: Pair, x: Any) -> Any:
     """The regularized incomplete beta function I_x(a, b); its gradient is that by x."""
-    a, b = pair(a, b, "Betainc")
     b, x = pair(b, x, "Betainc")
     return apply(REGISTRY["betainc"], a, b, x)
 
 
 @operation("Polygamma", sizes=frozenset({"a"}))
-def polygamma(a: Any, x: Any) -> Any:
+def polygamma(a: Any, x: Operand) -> Any:
     """The derivative of order `a` of the digamma function; `a` holds whole numbers."""
-    x = tensor(x)
     orders = np.asarray(a)
     if orders.ndim == 0 or (orders == orders.flat[0]).all():
         return F.broadcast_to(F.polygamma(int(orders.flat[0]), x), np.broadcast_shapes(orders.shape, x.shape))
@@ -61,18 +52,11 @@ def polygamma(a: Any, x: Any) -> Any:
     return total
 
 
-@operation("Zeta")
-def zeta(x: Any, q: Any) -> Any:
-    """The Hurwitz zeta function, the sum of (q + k) ** -x; its gradient is that by q."""
-    return special.zeta(*pair(x, q, "Zeta"))
-
-
 @operation("polyval")
-def polyval(coeffs: Any, x: Any) -> Any:
+def polyval(coeffs: Any, x: Operand) -> Any:
     """The polynomial with these coefficients, the highest power first, by Horner's scheme."""
     if not isinstance(coeffs, list):
         raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
-    x = tensor(x)
     if not coeffs:
         return F.zeros_like(x)
     total = F.broadcast_like(tensor(coeffs[0], x.dtype), x)
@@ -82,9 +66,8 @@ def polyval(coeffs: Any, x: Any) -> Any:
 
 
 @operation("CumulativeLogsumexp")
-def cumulative_logsumexp(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+def cumulative_logsumexp(x: Operand, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Any:
     """log(cumsum(exp(x))) along an axis; exclusive: without the element itself, -inf at the start."""
-    x = tensor(x)
     x = F.flip(x, axis) if reverse else x
     out = F.logcumsumexp(x, axis)
     if exclusive:
@@ -95,38 +78,35 @@ def cumulative_logsumexp(x: Any, axis: int = 0, exclusive: bool = False, reverse
 
 
 @operation("TruncateDiv")
-def truncatediv(x: Any, y: Any) -> Any:
+def truncatediv(x: Pair, y: Pair) -> Any:
     """The quotient of integers, rounded toward zero."""
-    x, y = pair(x, y, "TruncateDiv")
     if x.dtype.kind == "f":
         return F.stop_gradient(F.trunc(F.div(x, y)))
     return F.floor_divide(F.sub(x, F.fmod(x, y)), y)
 
 
-def _largest(name: str, sign: int) -> Callable[..., Any]:
+@operation("ApproxTopK")
+def approx_top_k(
+    input: Operand, k: int, reduction_dimension: int = -1, recall_target: float = 0.95, is_max_k: bool = True,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:  # fmt: skip
+    """The k best along an axis and their positions (int32): exactly, whatever the recall asked."""
+    values, places = F.topk(input, k, reduction_dimension, largest=is_max_k)
+    return values, F.astype(places, np.int32)
+
+
+def _best(name: str, largest: bool) -> Callable[..., Any]:
     def call(
         operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-        reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-    ) -> tuple[Any, Any]:  # fmt: skip
-        values, places = F.topk(tensor(operand), k, reduction_dimension, largest=sign > 0)
-        return values, F.astype(places, np.int32)
+        reduction_input_size_override: int = -1, aggregate_to_topk: bool = True, name: str | None = None,
+    ) -> Any:  # fmt: skip
+        return approx_top_k(operand, k, reduction_dimension, is_max_k=largest, name=name)
 
-    call.__name__, call.__doc__ = (
-        name,
-        "The k best along an axis and their positions (int32): exactly, whatever the recall asked.",
-    )
-    return operation("ApproxTopK")(call)
+    call.__name__, call.__doc__ = name, approx_top_k.__doc__
+    return call
 
 
-approx_max_k, approx_min_k = _largest("approx_max_k", 1), _largest("approx_min_k", -1)
-
-
-def approx_top_k(
-    input: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95, is_max_k: bool = True,
-    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True, name: str | None = None,
-) -> Any:  # fmt: skip
-    """`approx_max_k` or `approx_min_k`."""
-    return (approx_max_k if is_max_k else approx_min_k)(input, k, reduction_dimension, name=name)
+approx_max_k, approx_min_k = _best("approx_max_k", True), _best("approx_min_k", False)
 
 
 @operation("sobol_sample", sizes=frozenset({"dim", "num_results", "skip"}))
@@ -162,16 +142,12 @@ def histogram_fixed_width(values: Any, value_range: Any, nbins: int = 100, dtype
     return F.index_add(static.constant(np.zeros(int(nbins), kind)), 0, places, F.astype(F.ones_like(places), kind))
 
 
-def _value(x: Any) -> Any:
-    return value_of(x) if isinstance(x, Symbol) else array_of(x)
-
-
 @operation("bincount", "Bincount", frozenset({"minlength", "maxlength"}))
 def bincount(
     arr: Any, weights: Any = None, minlength: int | None = None, maxlength: int | None = None, dtype: Any = np.int32
 ) -> Any:
     """How often each integer from 0 to the largest occurs, or the sum of its weights. The values have to be known or fed."""
-    found = np.asarray(_value(arr)).ravel()
+    found = np.asarray(value_now(arr)).ravel()
     count = int(found.max()) + 1 if found.size else 0
     count = max(count, 0 if minlength is None else int(minlength))
     count = count if maxlength is None else min(count, int(maxlength))

@@ -20,7 +20,7 @@ from .graph import GraphKeys, get_default_graph, name_scope
 from .graph import get_seed as get_seed
 from .handles import Handle, Operation
 from .summary import Serialized
-from .tensor import operation, tensor
+from .tensor import Operand, operation
 from .variables import global_variables, local_variables, local_variables_initializer
 
 
@@ -143,8 +143,8 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: s
 
 
 @operation("Equal")
-def _is(index: Any, number: int) -> Any:
-    return F.eq(tensor(index), number)
+def _is(index: Operand, number: int) -> Any:
+    return F.eq(index, number)
 
 
 def _chosen(pred: Any, fn: Callable[[], Any], otherwise: Callable[[], Any], name: str) -> Callable[[], Any]:

@@ -25,8 +25,22 @@ from .handles import MOVED, Handle, NeedsOperand, Operation
 from .shapes import Dimension, TensorShape
 
 
+def mapped(fn: Callable[..., Any], first: Any, *others: Any) -> Any:
+    """A function of the leaves of nests of one structure, as a nest."""
+    if isinstance(first, dict):
+        return {key: mapped(fn, item, *(o[key] for o in others)) for key, item in first.items()}
+    if isinstance(first, (list, tuple)):
+        items = [mapped(fn, *parts) for parts in zip(first, *others, strict=True)]
+        return type(first)(*items) if hasattr(first, "_fields") else type(first)(items)
+    return fn(first, *others)
+
+
 def symbols(value: Any) -> Any:
     """Handles, dtypes and shapes in a nest as the library's symbols, dtypes and tuples; everything else as it is."""
+    return mapped(_symbol, value)
+
+
+def _symbol(value: Any) -> Any:
     if isinstance(value, Handle):
         return value.symbol
     if isinstance(value, DType):
@@ -37,26 +51,16 @@ def symbols(value: Any) -> Any:
         return value.value
     if isinstance(value, slice):
         return slice(symbols(value.start), symbols(value.stop), symbols(value.step))
-    if isinstance(value, dict):
-        return {key: symbols(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        items = [symbols(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return value
 
 
 def handles(graph: Graph, value: Any) -> Any:
     """Symbols and operations in a nest as handles."""
-    if isinstance(value, Symbol):
-        return graph.handle(value.node)
-    if isinstance(value, Effect):
-        return Operation(graph, value.node)
-    if isinstance(value, dict):
-        return {key: handles(graph, item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        items = [handles(graph, item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return value
+
+    def handle(x: Any) -> Any:
+        return graph.handle(x.node) if isinstance(x, Symbol) else Operation(graph, x.node) if isinstance(x, Effect) else x
+
+    return mapped(handle, value)
 
 
 def graph_of(values: Iterable[Any]) -> Graph:
@@ -150,35 +154,62 @@ SIZES = frozenset({
 has no value before the run puts the function off until then."""
 
 
-def operation(
-    default: str, type_: str | None = None, sizes: frozenset[str] = SIZES, types: Callable[..., Any] | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A function of the dialect, from one on symbols: handles in, handles out, the result named `name` or `default`.
+Operand = Any
+"""Annotates a parameter that a function of the dialect gets as a tensor; None stays None."""
+Pair = Any
+"""Annotates the two operands of one dtype: see `pair`."""
 
-    sizes: parameters that are plain values; see SIZES. types: (the function's arguments) -> the type of its result where its
-    sizes are unknown before the run.
+
+def operation(
+    default: str, type_: str | None = None, sizes: frozenset[str] = SIZES, types: Callable[..., Any] | None = None,
+    old: Mapping[str, str] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # fmt: skip
+    """A function of the dialect, from one on symbols: handles in, handles out, the result named `name=`, else `default`.
+
+    Parameters annotated as `Operand` and `Pair` come as tensors, those in `sizes` as plain values; see SIZES. types: (the
+    function's arguments) -> the type of its result where its sizes are unknown before the run. old: TensorFlow's deprecated
+    names of parameters, which follow `name` -> the parameters that they stand for where these are None.
     """
 
     def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
-        names = list(inspect.signature(fn).parameters)
+        signature = inspect.signature(fn)
+        parameters, deprecated = signature.parameters, dict(old or {})
+        names = list(parameters)
         spelled = {name.rstrip("_"): name for name in names if name.endswith("_") and name.rstrip("_") not in names}
-        plain = {name: i for i, name in enumerate(names) if name in sizes}
+        changes = {name: known for name in names if name in sizes}
+        changes |= {name: _operand for name in names if parameters[name].annotation == "Operand"}
+        both = [name for name in names if parameters[name].annotation == "Pair"]
+        added = [inspect.Parameter(key, KIND, default=None, annotation="Any") for key in ("name", *deprecated)]
+        if any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
+            added = [p.replace(kind=p.KEYWORD_ONLY) for p in added]
+        whole = signature.replace(parameters=[*parameters.values(), *added])
 
         def write(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-            if plain:
-                args = [known(arg) if i < len(names) and names[i] in plain else arg for i, arg in enumerate(args)]
-                kwargs = {key: known(arg) if key in plain else arg for key, arg in kwargs.items()}
-            return fn(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+            given = bound.arguments
+            for name, change in changes.items():
+                if name in given:
+                    given[name] = change(given[name])
+            if both:
+                first, second = (given.get(name) for name in both)
+                given |= zip(both, pair(first, second, type_ or default), strict=True)
+            return fn(*bound.args, **bound.kwargs)
 
         @functools.wraps(fn)
-        def call(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
             if spelled:  # TensorFlow's word for it is a name of this module, or of Python
                 kwargs = {spelled.get(key, key): value for key, value in kwargs.items()}
-            graph = graph_of((args, kwargs))
+            bound = whole.bind(*args, **kwargs)
+            name = bound.arguments.pop("name", None)
+            for key, own in deprecated.items():
+                value = bound.arguments.pop(key, None)
+                if value is not None and bound.arguments.get(own) is None:
+                    bound.arguments[own] = value
+            graph = graph_of((bound.args, bound.kwargs))
             graph.check_open()
             with using(graph):
                 before = len(graph.nodes)
-                given = symbols(args), symbols(kwargs)
+                given = symbols(bound.args), symbols(bound.kwargs)
                 try:
                     out = write(*given)
                 except UnknownExtentError:
@@ -188,9 +219,55 @@ def operation(
                 out = named(graph, out, name or default, type_ or default, before)
             return handles(graph, out)
 
+        call.__signature__ = whole  # type: ignore[attr-defined]
         return call
 
     return decorate
+
+
+KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
+Rows = Mapping[str, tuple[Callable[..., Any], str] | tuple[Callable[..., Any], str, str]]
+"""Name -> (function of symbols, TensorFlow's name of the op[, its names of the operands])."""
+
+
+def define_rows(table: Rows, words: str) -> dict[str, Callable[..., Any]]:
+    """The functions of a table, whose operands have these names unless a row says others."""
+    return {
+        name: define(name, type_, function, words=own[0] if own else words, default=type_.removesuffix("V2"))
+        for name, (function, type_, *own) in table.items()
+    }
+
+
+def value_now(x: Any) -> Any:
+    """The value of an operand as an array. Raises UnknownExtentError for a tensor that has none before the run."""
+    return value_of(x) if isinstance(x, Symbol) else array_of(x)
+
+
+def define(
+    name: str, type_: str, function: Callable[..., Any], doc: str = "", words: str = "", default: str | None = None,
+    sizes: frozenset[str] = SIZES, types: Callable[..., Any] | None = None, old: Mapping[str, str] | None = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """The function of the dialect of one row: its name, TensorFlow's name of the op, a function of symbols, a docstring.
+
+    Parameters without a default are operands, unless they are sizes; two of them are a pair. words: TensorFlow's names of the
+    parameters where the function has others. The rest is as for `operation`.
+    """
+    own = inspect.Signature([inspect.Parameter(w, KIND) for w in words.split()]) if words else inspect.signature(function)
+    operands = [p.name for p in own.parameters.values() if p.default is p.empty and p.name not in sizes]
+    kind = "Pair" if len(operands) == 2 else "Operand"
+    annotated = [p.replace(annotation=kind if p.name in operands else "Any") for p in own.parameters.values()]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    call.__signature__ = inspect.Signature(annotated, return_annotation="Any")  # type: ignore[attr-defined]
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc or f"TensorFlow's `{name}`."
+    return operation(default or type_, type_, sizes, types, old)(call)
+
+
+def _operand(value: Any) -> Any:
+    return None if value is None else tensor(value)
 
 
 def extents_of(x: Any) -> tuple[int, ...]:

@@ -141,20 +141,10 @@ def _nested(inner: Getter, outer: Getter) -> Getter:
 
 @contextmanager
 def variable_scope(
-    name_or_scope: Any,
-    default_name: str | None = None,
-    values: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Getter | None = None,
-    reuse: Any = None,
-    dtype: Any = None,
-    use_resource: Any = None,
-    constraint: Any = None,
-    auxiliary_name_scope: bool = True,
-) -> Iterator[VariableScope]:
+    name_or_scope: Any, default_name: str | None = None, values: Any = None, initializer: Any = None, regularizer: Any = None,
+    caching_device: Any = None, partitioner: Any = None, custom_getter: Getter | None = None, reuse: Any = None,
+    dtype: Any = None, use_resource: Any = None, constraint: Any = None, auxiliary_name_scope: bool = True,
+) -> Iterator[VariableScope]:  # fmt: skip
     """Prefix the names of `get_variable` and of operations. reuse: True finds variables again, AUTO_REUSE makes those that
     do not exist. Scopes inherit reuse, initializer, regularizer, custom getter and dtype.
 
@@ -204,22 +194,11 @@ def variable_op_scope(
 
 
 def get_variable(
-    name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Callable[[Any], Any] | None = None,
-    trainable: bool | None = None,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    validate_shape: bool = True,
-    use_resource: Any = None,
-    custom_getter: Any = None,
-    constraint: Any = None,
-    synchronization: Any = None,
-    aggregation: Any = None,
-) -> Variable:
+    name: str, shape: Any = None, dtype: Any = None, initializer: Any = None, regularizer: Callable[[Any], Any] | None = None,
+    trainable: bool | None = None, collections: Any = None, caching_device: Any = None, partitioner: Any = None,
+    validate_shape: bool = True, use_resource: Any = None, custom_getter: Any = None, constraint: Any = None,
+    synchronization: Any = None, aggregation: Any = None,
+) -> Variable:  # fmt: skip
     """The variable of this name in the current `variable_scope`: made, or found again where the scope reuses variables.
 
     Raises ValueError for a variable that exists already (or, reusing, does not), or of another shape or dtype.

@@ -25,23 +25,11 @@ class Variable(Handle):
     __slots__ = ("constraint",)
 
     def __init__(
-        self,
-        initial_value: Any = None,
-        trainable: bool = True,
-        collections: Any = None,
-        validate_shape: bool = True,
-        caching_device: Any = None,
-        name: str | None = None,
-        variable_def: Any = None,
-        dtype: Any = None,
-        expected_shape: Any = None,
-        import_scope: str | None = None,
-        constraint: Callable[[Any], Any] | None = None,
-        use_resource: bool | None = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
-        shape: Any = None,
-    ):
+        self, initial_value: Any = None, trainable: bool = True, collections: Any = None, validate_shape: bool = True,
+        caching_device: Any = None, name: str | None = None, variable_def: Any = None, dtype: Any = None,
+        expected_shape: Any = None, import_scope: str | None = None, constraint: Callable[[Any], Any] | None = None,
+        use_resource: bool | None = None, synchronization: Any = None, aggregation: Any = None, shape: Any = None,
+    ):  # fmt: skip
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
         graph = get_default_graph()

@@ -13,23 +13,20 @@ from .. import arrays, math
 from ..initializers import constant_initializer, zeros_initializer
 from ..layers.core import Dense
 from ..nn import functions as nn
-from ..nn.rnn_cell import RNNCell, mapped
-from ..tensor import extent_of, operation, tensor
+from ..nn.rnn_cell import RNNCell
+from ..tensor import Operand, define, extent_of, mapped, operation
 from ..variable_scopes import get_variable, variable_scope
 
 
 @operation("attention_mask", "Mul", frozenset())
-def _masked(memory: Any, lengths: Any, value: Any = 0.0) -> Any:
+def _masked(memory: Operand, lengths: Operand, value: Any = 0.0) -> Any:
     """The memory (batch, time, ...) with `value` beyond the length of each row."""
-    x, lengths = tensor(memory), tensor(lengths)
-    place = static.constant(np.arange(extent_of(x, 1)).astype(lengths.dtype))
+    place = static.constant(np.arange(extent_of(memory, 1)).astype(lengths.dtype))
     inside = F.lt(place, F.expand_dims(lengths, 1))
-    return F.where(F.expand_dims(inside, tuple(range(2, x.ndim))), x, F.full_like(x, float(value)))
+    return F.where(F.expand_dims(inside, tuple(range(2, memory.ndim))), memory, F.full_like(memory, float(value)))
 
 
-@operation("Softmax")
-def _softmax(score: Any) -> Any:
-    return F.softmax(tensor(score), axis=-1)
+_softmax = define("_softmax", "Softmax", lambda score: F.softmax(score, axis=-1))
 
 
 class AttentionMechanism:

@@ -16,8 +16,7 @@ from ..elements import repeat
 from ..gathering import top_k
 from ..graph import get_default_graph
 from ..nn import functions as nn
-from ..nn.rnn_cell import mapped
-from ..tensor import handles, operation, symbols, tensor
+from ..tensor import Operand, define, handles, mapped, operation, symbols, tensor
 from ..variable_scopes import variable_scope
 
 
@@ -41,15 +40,13 @@ class Helper:
 
 
 @operation("following", sizes=frozenset())
-def _following(x: Any) -> Any:
+def _following(x: Operand) -> Any:
     """Each step's successor along the first axis, zeros after the last."""
-    x = tensor(x)
     return F.concatenate([x[1:], F.zeros_like(x[:1])], axis=0)
 
 
 @operation("Transpose")
-def _time_first(x: Any, already: bool) -> Any:
-    x = tensor(x)
+def _time_first(x: Operand, already: bool) -> Any:
     return x if already else F.swapaxes(x, 0, 1)
 
 
@@ -234,10 +231,7 @@ def _rows(keep: Any, new: Any, old: Any) -> Any:
     return F.where(F.expand_dims(keep, tuple(range(keep.ndim, new.ndim))), new, old) if new.ndim else new
 
 
-@operation("Transpose")
-def _batch_first(x: Any) -> Any:
-    x = tensor(x)
-    return F.swapaxes(x, 0, 1)
+_batch_first = define("_batch_first", "Transpose", lambda x: F.swapaxes(x, 0, 1))
 
 
 def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
@@ -246,8 +240,7 @@ def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
 
 
 @operation("sequence_loss")
-def _reduced(losses: Any, weights: Any, over_time: bool, over_batch: bool) -> Any:
-    losses = tensor(losses)
+def _reduced(losses: Operand, weights: Any, over_time: bool, over_batch: bool) -> Any:
     weights = tensor(weights, losses.dtype)
     crossed = F.mul(losses, weights)
     axes = tuple(axis for axis, wanted in ((0, over_batch), (1, over_time)) if wanted)

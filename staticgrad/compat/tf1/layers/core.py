@@ -11,7 +11,7 @@ from ..initializers import ones_initializer, zeros_initializer
 from ..layer import Layer, as_function, by_training, known
 from ..math import matmul, tensordot
 from ..nn import functions as nn
-from ..tensor import operation, tensor
+from ..tensor import Operand, operation
 from ..variables import assign
 
 
@@ -104,8 +104,7 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
 
 
 @operation("AssignMovingAvg")
-def _moved(average: Any, value: Any, momentum: float) -> Any:
-    average, value = tensor(average), tensor(value)
+def _moved(average: Operand, value: Operand, momentum: float) -> Any:
     return average * momentum + value * (1 - momentum)
 
 

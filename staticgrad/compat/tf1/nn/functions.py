@@ -9,89 +9,83 @@ from ....functional import log_softmax as functional_log_softmax
 from ....functional import silu as torch_silu
 from ....operators import F
 from .. import slopes
-from ..math import elementwise, reduced_axes
+from ..math import axes_of
 from ..math import sigmoid as sigmoid  # type: ignore[attr-defined]
 from ..math import softplus as softplus  # type: ignore[attr-defined]
 from ..math import tanh as tanh  # type: ignore[attr-defined]
-from ..tensor import operation, pair, tensor
+from ..tensor import Operand, Pair, define, operation, pair, tensor
 
 # activations ----------------------------------------------------------------------------------------------------------
 
 
-relu = elementwise("relu", F.relu, "Relu", ["features"])
-relu6 = elementwise("relu6", lambda x: slopes.within(x, 0, 6), "Relu6", ["features"])
-elu = elementwise("elu", slopes.elu, "Elu", ["features"])
-softsign = elementwise("softsign", slopes.softsign, "Softsign", ["features"])
+relu = define("relu", "Relu", F.relu, words="features")
+relu6 = define("relu6", "Relu6", lambda features: slopes.within(features, 0, 6))
+elu = define("elu", "Elu", slopes.elu, words="features")
+softsign = define("softsign", "Softsign", slopes.softsign, words="features")
 
 
 @operation("Selu")
-def selu(features: Any) -> Any:
+def selu(features: Operand) -> Any:
     """Klambauer et al., "Self-Normalizing Neural Networks", 2017."""
-    return F.mul(slopes.elu(tensor(features), 1.6732632423543772), 1.0507009873554805)
+    return F.mul(slopes.elu(features, 1.6732632423543772), 1.0507009873554805)
 
 
 @operation("LeakyRelu")
-def leaky_relu(features: Any, alpha: float = 0.2) -> Any:
-    x = tensor(features)
-    return F.where(F.gt(x, 0), x, F.mul(x, alpha))
+def leaky_relu(features: Operand, alpha: float = 0.2) -> Any:
+    return F.where(F.gt(features, 0), features, F.mul(features, alpha))
 
 
 @operation("concat", "CRelu")
-def crelu(features: Any, axis: int = -1) -> Any:
-    x = tensor(features)
-    return F.relu(F.concatenate([x, F.neg(x)], axis=axis))
+def crelu(features: Operand, axis: int = -1) -> Any:
+    return F.relu(F.concatenate([features, F.neg(features)], axis=axis))
 
 
 @operation("swish")
-def swish(features: Any, beta: Any = 1.0) -> Any:
+def swish(features: Operand, beta: Any = 1.0) -> Any:
     """x * sigmoid(beta x)."""
-    x = tensor(features)
     if isinstance(beta, (int, float)) and beta == 1:
-        return torch_silu(x)
-    return F.mul(x, F.sigmoid(F.mul(tensor(beta, x.dtype), x)))
+        return torch_silu(features)
+    return F.mul(features, F.sigmoid(F.mul(tensor(beta, features.dtype), features)))
 
 
 silu = swish
+DIM = {"dim": "axis"}
 
 
-@operation("Softmax")
-def softmax(logits: Any, axis: int | None = None, dim: int | None = None) -> Any:
-    axis = dim if axis is None else axis
-    return F.softmax(tensor(logits), axis=-1 if axis is None else axis)
+@operation("Softmax", old=DIM)
+def softmax(logits: Operand, axis: int | None = None) -> Any:
+    return F.softmax(logits, axis=-1 if axis is None else axis)
 
 
-@operation("LogSoftmax")
-def log_softmax(logits: Any, axis: int | None = None, dim: int | None = None) -> Any:
-    axis = dim if axis is None else axis
-    return functional_log_softmax(tensor(logits), -1 if axis is None else axis)
+@operation("LogSoftmax", old=DIM)
+def log_softmax(logits: Operand, axis: int | None = None) -> Any:
+    return functional_log_softmax(logits, -1 if axis is None else axis)
 
 
 # losses on logits -----------------------------------------------------------------------------------------------------
 
 
-def _soft_labels(labels: Any, logits: Any, dim: int) -> Any:
+def _soft_labels(labels: Any, logits: Any, axis: int | None, differentiable: bool) -> Any:
     labels, logits = pair(labels, logits, "SoftmaxCrossEntropyWithLogits")
-    return F.neg(F.sum(F.mul(labels, functional_log_softmax(logits, dim)), axis=dim))
+    axis, labels = -1 if axis is None else axis, labels if differentiable else F.stop_gradient(labels)
+    return F.neg(F.sum(F.mul(labels, functional_log_softmax(logits, axis)), axis=axis))
 
 
-@operation("softmax_cross_entropy_with_logits")
-def softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, axis: int | None = None, dim: int | None = None) -> Any:
+@operation("softmax_cross_entropy_with_logits", old=DIM)
+def softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, axis: int | None = None) -> Any:
     """The cross entropy of each row of `logits` against probabilities; gradients flow to both."""
-    axis = dim if axis is None else axis
-    return _soft_labels(labels, logits, -1 if axis is None else axis)
+    return _soft_labels(labels, logits, axis, True)
 
 
 @operation("softmax_cross_entropy_with_logits_sg")
 def softmax_cross_entropy_with_logits(labels: Any, logits: Any, dim: int = -1, axis: int | None = None) -> Any:
     """The cross entropy of each row of `logits` against probabilities, which get no gradient."""
-    labels, logits = pair(labels, logits, "SoftmaxCrossEntropyWithLogits")
-    return _soft_labels(F.stop_gradient(labels), logits, dim if axis is None else axis)
+    return _soft_labels(labels, logits, dim if axis is None else axis, False)
 
 
 @operation("SparseSoftmaxCrossEntropyWithLogits")
-def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
+def sparse_softmax_cross_entropy_with_logits(labels: Operand, logits: Operand) -> Any:
     """The cross entropy of each row of `logits` (..., classes) against a class number (...)."""
-    labels, logits = tensor(labels), tensor(logits)
     if logits.ndim > 2:
         logits = F.permute(logits, (0, logits.ndim - 1, *range(1, logits.ndim - 1)))
     return cross_entropy(logits, labels, reduction="none")
@@ -104,12 +98,10 @@ def sigmoid_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
     return F.sub(F.softplus(x), F.mul(x, z))
 
 
-@operation("logistic_loss")
-def weighted_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, pos_weight: Any = None, targets: Any = None
-) -> Any:
+@operation("logistic_loss", old={"targets": "labels"})
+def weighted_cross_entropy_with_logits(labels: Any = None, logits: Any = None, pos_weight: Any = None) -> Any:
     """As `sigmoid_cross_entropy_with_logits`, with the positive examples weighted."""
-    z, x = pair(targets if labels is None else labels, logits, "LogisticLoss")
+    z, x = pair(labels, logits, "LogisticLoss")
     weight = F.add(F.mul(F.sub(tensor(pos_weight, x.dtype), 1), z), 1)
     return F.add(F.mul(F.sub(1, z), x), F.mul(weight, F.add(F.log1p(F.exp(F.neg(F.abs(x)))), F.relu(F.neg(x)))))
 
@@ -118,12 +110,11 @@ def weighted_cross_entropy_with_logits(
 
 
 @operation("BiasAdd")
-def bias_add(value: Any, bias: Any, data_format: str | None = None) -> Any:
+def bias_add(value: Pair, bias: Pair, data_format: str | None = None) -> Any:
     """A bias per channel, the last axis (NHWC) or axis 1 (NCHW)."""
-    x, b = pair(value, bias, "BiasAdd")
     if data_format and data_format.startswith("NC"):
-        b = F.reshape(b, (-1, *(1,) * (x.ndim - 2)))
-    return F.add(x, b)
+        bias = F.reshape(bias, (-1, *(1,) * (value.ndim - 2)))
+    return F.add(value, bias)
 
 
 @operation("xw_plus_b")
@@ -133,19 +124,18 @@ def xw_plus_b(x: Any, weights: Any, biases: Any) -> Any:
     return F.add(F.matmul(x, w), tensor(biases, x.dtype))
 
 
-@operation("moments")
-def moments(x: Any, axes: Any, shift: Any = None, keep_dims: Any = None, keepdims: Any = None) -> tuple[Any, Any]:
+@operation("moments", old={"keepdims": "keep_dims"})
+def moments(x: Operand, axes: Any, shift: Any = None, keep_dims: Any = None) -> tuple[Any, Any]:
     """(mean, variance over n) over the axes."""
-    x, axes, keep = tensor(x), reduced_axes(axes, None), bool(keepdims or keep_dims)
+    axes = axes_of(axes, x)
     mean = F.mean(x, axis=axes, keepdims=True)
-    variance = F.mean(F.square(F.sub(x, F.stop_gradient(mean))), axis=axes, keepdims=keep)
-    return (mean if keep else F.squeeze(mean, axes)), variance
+    variance = F.mean(F.square(F.sub(x, F.stop_gradient(mean))), axis=axes, keepdims=bool(keep_dims))
+    return (mean if keep_dims else F.squeeze(mean, axes)), variance
 
 
 @operation("batchnorm")
-def batch_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: float) -> Any:
+def batch_normalization(x: Pair, mean: Pair, variance: Any, offset: Any, scale: Any, variance_epsilon: float) -> Any:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset; None for no scale or offset."""
-    x, mean = pair(x, mean, "batchnorm")
     factor = slopes.rsqrt(F.add(tensor(variance, x.dtype), variance_epsilon))
     if scale is not None:
         factor = F.mul(factor, tensor(scale, x.dtype))
@@ -155,15 +145,14 @@ def batch_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: An
     return F.add(F.mul(x, factor), shift)
 
 
-@operation("l2_normalize")
-def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, dim: Any = None) -> Any:
+@operation("l2_normalize", old=DIM)
+def l2_normalize(x: Operand, axis: Any = None, epsilon: float = 1e-12) -> Any:
     """x / sqrt(max(sum(x ** 2), epsilon)) along the axes."""
-    x, axes = tensor(x), reduced_axes(axis, dim)
-    squares = F.sum(F.square(x), axis=tuple(range(x.ndim)) if axes is None else axes, keepdims=True)
+    squares = F.sum(F.square(x), axis=axes_of(axis, x), keepdims=True)
     return F.mul(x, slopes.rsqrt(slopes.maximum(squares, epsilon)))
 
 
 @operation("zero_fraction")
-def zero_fraction(value: Any) -> Any:
+def zero_fraction(value: Operand) -> Any:
     """The share of elements that are 0."""
-    return F.mean(F.astype(F.eq(tensor(value), 0), "float32"))
+    return F.mean(F.astype(F.eq(value, 0), "float32"))

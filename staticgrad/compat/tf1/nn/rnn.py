@@ -18,10 +18,9 @@ from ..gathering import reverse_sequence
 from ..graph import get_default_graph
 from ..layer import Layer, leaves
 from ..shapes import TensorShape
-from ..tensor import graph_of, handles, operation, symbols, tensor
+from ..tensor import Operand, graph_of, handles, mapped, operation, symbols, tensor
 from ..tensor_array import TensorArray
 from ..variable_scopes import variable_scope
-from .rnn_cell import mapped
 
 
 @contextmanager
@@ -57,10 +56,9 @@ def static_rnn(
 
 
 @operation("Select", sizes=frozenset())
-def _kept(lengths: Any, number: Any, new: Any, old: Any) -> Any:
+def _kept(lengths: Operand, number: Operand, new: Operand, old: Any) -> Any:
     """`new` in rows that last longer than `number` steps, else `old`."""
-    new, lengths = tensor(new), tensor(lengths)
-    counts = F.lt(F.astype(tensor(number), lengths.dtype), lengths)
+    counts = F.lt(F.astype(number, lengths.dtype), lengths)
     return F.where(F.expand_dims(counts, tuple(range(1, new.ndim))), new, tensor(old, new.dtype))
 
 
@@ -75,16 +73,9 @@ def _first(cell: Any, initial_state: Any, dtype: Any, x: Any, axis: int) -> Any:
 
 
 def dynamic_rnn(
-    cell: Any,
-    inputs: Any,
-    sequence_length: Any = None,
-    initial_state: Any = None,
-    dtype: Any = None,
-    parallel_iterations: Any = None,
-    swap_memory: bool = False,
-    time_major: bool = False,
-    scope: Any = None,
-) -> tuple[Any, Any]:
+    cell: Any, inputs: Any, sequence_length: Any = None, initial_state: Any = None, dtype: Any = None,
+    parallel_iterations: Any = None, swap_memory: bool = False, time_major: bool = False, scope: Any = None,
+) -> tuple[Any, Any]:  # fmt: skip
     """The outputs (batch, time, units) for inputs (batch, time, size), and the last state; time first with `time_major`.
 
     inputs may be a nest. cell: any object with `zero_state(batch_size, dtype)` that gives (output, new state) when called with

@@ -13,6 +13,7 @@ from ..initializers import constant_initializer, zeros_initializer
 from ..layer import Layer
 from ..math import clip_by_value, matmul
 from ..shapes import Dimension, TensorShape
+from ..tensor import mapped as mapped
 from ..variable_scopes import variable_scope
 from . import functions as nn
 
@@ -28,16 +29,6 @@ class LSTMStateTuple(NamedTuple):
     @property
     def dtype(self) -> Any:
         return self.c.dtype
-
-
-def mapped(fn: Callable[..., Any], first: Any, *others: Any) -> Any:
-    """A function of the leaves of nests of one structure, as a nest."""
-    if isinstance(first, dict):
-        return {key: mapped(fn, item, *(o[key] for o in others)) for key, item in first.items()}
-    if isinstance(first, (list, tuple)) and not isinstance(first, TensorShape):
-        items = [mapped(fn, *parts) for parts in zip(first, *others, strict=True)]
-        return type(first)(*items) if hasattr(first, "_fields") else type(first)(items)
-    return fn(first, *others)
 
 
 class RNNCell(Layer):

@@ -10,7 +10,7 @@ import numpy as np
 from .... import static
 from ....operators import F
 from ..draws import uniform
-from ..tensor import known, operation, tensor
+from ..tensor import Operand, known, operation, tensor
 from .functions import sigmoid_cross_entropy_with_logits
 
 
@@ -107,22 +107,21 @@ learned_unigram_candidate_sampler = log_uniform_candidate_sampler
 
 @operation("sampled_logits", sizes=frozenset({"num_true"}))
 def _logits(
-    weights: Any, biases: Any, labels: Any, inputs: Any, sampled: Any, true_count: Any, sampled_count: Any, num_true: int,
-    subtract_log_q: bool, remove_accidental_hits: bool, shared: bool,
+    weights: Operand, biases: Operand, labels: Any, inputs: Operand, sampled: Operand, true_count: Operand,
+    sampled_count: Operand, num_true: int, subtract_log_q: bool, remove_accidental_hits: bool, shared: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
     """(logits of the true and the sampled classes, their labels): (batch, num_true + sampled)."""
-    w, b, x = (tensor(v) for v in (weights, biases, inputs))
     labels = F.astype(tensor(labels), np.int64)
-    rows = F.take(w, labels, axis=0)  # (batch, num_true, dim)
-    true = F.add(F.squeeze(F.matmul(rows, F.expand_dims(x, 2)), 2), F.take(b, labels, axis=0))
-    chosen = tensor(sampled)
-    other = F.add(F.matmul(x, F.swapaxes(F.take(w, chosen, axis=0), 0, 1)), F.take(b, chosen, axis=0))
+    rows = F.take(weights, labels, axis=0)  # (batch, num_true, dim)
+    true = F.add(F.squeeze(F.matmul(rows, F.expand_dims(inputs, 2)), 2), F.take(biases, labels, axis=0))
+    chosen = sampled
+    other = F.add(F.matmul(inputs, F.swapaxes(F.take(weights, chosen, axis=0), 0, 1)), F.take(biases, chosen, axis=0))
     if remove_accidental_hits:
         hits = F.any(F.eq(F.expand_dims(labels, 2), F.reshape(chosen, (1, 1, -1))), axis=1)
         other = F.where(hits, F.full_like(other, float(np.finfo(np.float32).min)), other)
     if subtract_log_q:
-        true = F.sub(true, F.log(tensor(true_count)))
-        other = F.sub(other, F.log(tensor(sampled_count)))
+        true = F.sub(true, F.log(true_count))
+        other = F.sub(other, F.log(sampled_count))
     ones = F.div(F.ones_like(true), float(num_true))
     return F.concatenate([true, other], axis=1), F.concatenate([ones, F.zeros_like(other)], axis=1)
 
@@ -170,9 +169,8 @@ def _cross_entropy(targets: Any, logits: Any) -> Any:
 
 
 @operation("AllCandidateSampler", sizes=frozenset({"num_sampled"}))
-def _every(true_classes: Any, num_sampled: int) -> tuple[Any, Any, Any]:
-    true = tensor(true_classes)
-    ones = F.ones_like(F.astype(true, np.float32))
+def _every(true_classes: Operand, num_sampled: int) -> tuple[Any, Any, Any]:
+    ones = F.ones_like(F.astype(true_classes, np.float32))
     every = np.arange(num_sampled, dtype=np.int64)
     return static.constant(every), ones, static.constant(np.ones(num_sampled, np.float32))
 
@@ -198,12 +196,12 @@ def fixed_unigram_candidate_sampler(
 
 @operation("ComputeAccidentalHits", sizes=frozenset({"num_true"}))
 def compute_accidental_hits(
-    true_classes: Any, sampled_candidates: Any, num_true: int, seed: Any = None
+    true_classes: Operand, sampled_candidates: Operand, num_true: int, seed: Any = None
 ) -> tuple[Any, Any, Any]:
     """(rows, positions among the candidates, weights of the smallest number) of candidates that are a row's true class.
     The values have to be known or fed."""
-    true = np.asarray(known(tensor(true_classes)))
-    chosen = np.asarray(known(tensor(sampled_candidates)))
+    true = np.asarray(known(true_classes))
+    chosen = np.asarray(known(sampled_candidates))
     rows, _, places = np.nonzero(true[:, :, None] == chosen)
     low = np.full(rows.shape, np.finfo(np.float32).min, np.float32)
     return static.constant(rows.astype(np.int32)), static.constant(places.astype(np.int64)), static.constant(low)

@@ -8,12 +8,12 @@ import numpy as np
 
 from .... import functional, static
 from ....operators import F
-from .. import sparse
+from .. import slopes, sparse
 from ..arrays import embedding_lookup
 from ..gathering import FOLDS
 from ..math import clip_by_norm
 from ..sparse import SparseTensor, SparseTensorValue, of
-from ..tensor import extents_of, known, operation, symbols, tensor
+from ..tensor import Operand, define, extents_of, known, operation, symbols, tensor
 
 
 def embedding_lookup_sparse(
@@ -33,8 +33,8 @@ def embedding_lookup_sparse(
 
 
 @operation("embedding_lookup_sparse", "SegmentSum", frozenset())
-def _combined(rows: Any, indices: Any, weights: Any, combiner: str) -> Any:
-    rows, numbers = tensor(rows), tensor(indices)[:, 0]
+def _combined(rows: Any, indices: Operand, weights: Any, combiner: str) -> Any:
+    rows, numbers = tensor(rows), indices[:, 0]
     count = int(np.max(known(numbers), initial=-1)) + 1
     rest = extents_of(rows)[1:]
     factor = F.ones_like(F.sum(rows, axis=1)) if weights is None else F.astype(tensor(weights), rows.dtype)
@@ -43,8 +43,7 @@ def _combined(rows: Any, indices: Any, weights: Any, combiner: str) -> Any:
         return total
     size = FOLDS["sum"](factor if combiner == "mean" else F.square(factor), numbers, count, ())
     size = F.expand_dims(size if combiner == "mean" else F.sqrt(size), 1)
-    zero = F.eq(size, 0)
-    return F.where(zero, F.zeros_like(total), F.div(total, F.where(zero, F.ones_like(size), size)))
+    return slopes.ratio(total, size)
 
 
 def safe_embedding_lookup_sparse(
@@ -63,32 +62,30 @@ def safe_embedding_lookup_sparse(
 
 
 @operation("LogicalAnd")
-def _usable(ids: Any, weights: Any, combiner: str) -> Any:
-    found = F.ge(tensor(ids), 0)
+def _usable(ids: Operand, weights: Any, combiner: str) -> Any:
+    found = F.ge(ids, 0)
     return found if weights is None or combiner == "sum" else F.logical_and(found, F.gt(tensor(weights), 0))
 
 
 @operation("Select")
-def _cleared(empty: Any, rows: Any) -> Any:
-    rows = tensor(rows)
-    return F.where(F.expand_dims(tensor(empty), 1), F.zeros_like(rows), rows)
+def _cleared(empty: Operand, rows: Operand) -> Any:
+    return F.where(F.expand_dims(empty, 1), F.zeros_like(rows), rows)
 
 
 # labellings -----------------------------------------------------------------------------------------------------------
 
 
 @operation("CTCLoss", sizes=frozenset({"shape"}))
-def _of_sparse(indices: Any, values: Any, shape: Any, logits: Any, lengths: Any) -> Any:
-    x = tensor(logits)
-    classes = extents_of(x)[-1]
+def _of_sparse(indices: Operand, values: Operand, shape: Any, logits: Operand, lengths: Operand) -> Any:
+    classes = extents_of(logits)[-1]
     rows, longest = (int(n) for n in shape)
-    places = tensor(indices)
+    places = indices
     flat = F.add(F.mul(places[:, 0], longest), places[:, 1])
-    labels = F.index_add(static.constant(np.zeros(rows * longest, np.int64)), 0, flat, F.astype(tensor(values), np.int64))
+    labels = F.index_add(static.constant(np.zeros(rows * longest, np.int64)), 0, flat, F.astype(values, np.int64))
     ones = F.ones_like(places[:, 0])
     sizes = F.index_add(static.constant(np.zeros(rows, np.int64)), 0, places[:, 0], ones)
     return functional.ctc_loss(
-        functional.log_softmax(x, -1), F.reshape(labels, (rows, longest)), F.astype(tensor(lengths), np.int64), sizes,
+        functional.log_softmax(logits, -1), F.reshape(labels, (rows, longest)), F.astype(lengths, np.int64), sizes,
         blank=classes - 1, reduction="none",
     )  # fmt: skip
 
@@ -112,25 +109,20 @@ def ctc_loss(
 
 
 @operation("Identity")
-def _time_first(x: Any, already: bool) -> Any:
-    x = tensor(x)
+def _time_first(x: Operand, already: bool) -> Any:
     return x if already else F.swapaxes(x, 0, 1)
 
 
-@operation("Select")
-def _finite(x: Any) -> Any:
-    x = tensor(x)
-    return F.where(F.isfinite(x), x, F.zeros_like(x))
+_finite = define("_finite", "Select", lambda x: F.where(F.isfinite(x), x, F.zeros_like(x)))
 
 
 @operation("ctc_loss_dense", sizes=frozenset({"blank_index"}))
-def _of_dense(labels: Any, logits: Any, sizes: Any, lengths: Any, first: bool, blank_index: int) -> Any:
-    x = tensor(logits)
-    x = x if first else F.swapaxes(x, 0, 1)
+def _of_dense(labels: Any, logits: Operand, sizes: Any, lengths: Any, first: bool, blank_index: int) -> Any:
+    logits = logits if first else F.swapaxes(logits, 0, 1)
     y, label_sizes, steps = (F.astype(tensor(v), np.int64) for v in (labels, sizes, lengths))
     extents_of(y)
-    blank = blank_index % extents_of(x)[-1]
-    return functional.ctc_loss(functional.log_softmax(x, -1), y, steps, label_sizes, blank=blank, reduction="none")
+    blank = blank_index % extents_of(logits)[-1]
+    return functional.ctc_loss(functional.log_softmax(logits, -1), y, steps, label_sizes, blank=blank, reduction="none")
 
 
 def ctc_loss_v2(

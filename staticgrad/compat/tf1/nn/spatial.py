@@ -14,7 +14,7 @@ from ....operators import F
 from ..arrays import shape, zeros
 from ..dtypes import as_dtype
 from ..gradients import gradients
-from ..tensor import extent_of, extents_of, operation, pair, tensor
+from ..tensor import Operand, Pair, extent_of, extents_of, operation, pair, tensor
 
 SPATIAL = frozenset({"output_shape", "filter_sizes", "input_sizes"})
 
@@ -125,16 +125,15 @@ def conv3d(
 
 @operation("Conv")
 def conv(
-    input: Any, filter: Any, strides: Any, padding: str, explicit_paddings: Any = (), data_format: str = "CHANNELS_LAST",
+    input: Pair, filter: Pair, strides: Any, padding: str, explicit_paddings: Any = (), data_format: str = "CHANNELS_LAST",
     dilations: Any = (), batch_dims: int = 1, groups: int = 1,
 ) -> Any:  # fmt: skip
     """Cross-correlation of images or volumes, by the rank of the filter."""
-    x, w = pair(input, filter, "Conv")
     form = "NC" if data_format == "CHANNELS_FIRST" else "N"
     if padding == "EXPLICIT":
         flat = [int(n) for n in explicit_paddings]
         padding = list(zip(flat[::2], flat[1::2], strict=True))  # type: ignore[assignment]
-    return convolved(x, w, strides, padding, form, dilations or None)
+    return convolved(input, filter, strides, padding, form, dilations or None)
 
 
 def _by_channel(x: Any, w: Any, strides: Any, padding: Any, form: str | None, dilations: Any) -> Any:
@@ -202,8 +201,8 @@ def _handle(x: Any) -> Any:
 
 
 @operation("conv", "Conv")
-def _conv(x: Any, w: Any, strides: Any, padding: Any, form: Any, dilations: Any) -> Any:
-    return convolved(tensor(x), tensor(w), strides, padding, form, dilations)
+def _conv(x: Operand, w: Operand, strides: Any, padding: Any, form: Any, dilations: Any) -> Any:
+    return convolved(x, w, strides, padding, form, dilations)
 
 
 def _by_input(label: str, sizes: Any, filter: Any, slope: Any, strides: Any, padding: Any, form: Any, dilations: Any,
@@ -405,11 +404,11 @@ def pool(
 
 @operation("MaxPoolWithArgmax")
 def max_pool_with_argmax(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", Targmax: Any = None,
+    input: Operand, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", Targmax: Any = None,
     output_dtype: Any = None, include_batch_in_index: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
     """(the largest element of each window, its position ((batch) * height + row) * width + column) * channels + channel)."""
-    x = _moved(tensor(input), data_format)
+    x = _moved(input, data_format)
     batch, channels, height, width = extents_of(x)
     kernel, steps = _numbers(ksize, 2, data_format), _numbers(strides, 2, data_format)
     edges = _edges(x, kernel, steps, [1, 1], padding, data_format)

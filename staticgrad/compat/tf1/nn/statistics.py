@@ -8,22 +8,19 @@ import numpy as np
 
 from .... import static
 from ....operators import F
-from ..math import reduced_axes
-from ..tensor import SIZES, extents_of, operation, pair, tensor
+from ..math import axes_of
+from ..tensor import SIZES, Operand, define, extents_of, operation, pair, tensor
 from .functions import batch_normalization
 from .windows import batch_to_space_nd, space_to_batch_nd
 
-AXES = SIZES | {"axes"}
+AXES, KEEP = SIZES | {"axes"}, {"keepdims": "keep_dims"}
 
 
-@operation("sufficient_statistics", sizes=AXES)
-def sufficient_statistics(
-    x: Any, axes: Any, shift: Any = None, keep_dims: Any = None, keepdims: Any = None
-) -> tuple[Any, Any, Any, Any]:
+@operation("sufficient_statistics", sizes=AXES, old=KEEP)
+def sufficient_statistics(x: Operand, axes: Any, shift: Any = None, keep_dims: Any = None) -> tuple[Any, Any, Any, Any]:
     """(count, sum, sum of squares, shift) over the axes, for `normalize_moments`; the sums are of x - shift."""
-    x = tensor(x)
     along = sorted({a % x.ndim for a in np.atleast_1d(axes).tolist()})
-    keep = bool(keepdims or keep_dims)
+    keep = bool(keep_dims)
     count = static.constant(np.asarray(np.prod([extents_of(x)[a] for a in along]), x.dtype))
     moved = x if shift is None else F.sub(x, tensor(shift, x.dtype))
     sums = F.sum(moved, axis=tuple(along), keepdims=keep)
@@ -32,24 +29,23 @@ def sufficient_statistics(
 
 
 @operation("normalize")
-def normalize_moments(counts: Any, mean_ss: Any, variance_ss: Any, shift: Any) -> tuple[Any, Any]:
+def normalize_moments(counts: Operand, mean_ss: Operand, variance_ss: Operand, shift: Any) -> tuple[Any, Any]:
     """(mean, variance) from the results of `sufficient_statistics`."""
-    share = F.reciprocal(tensor(counts))
-    sums, squares = F.mul(tensor(mean_ss), share), F.mul(tensor(variance_ss), share)
+    share = F.reciprocal(counts)
+    sums, squares = F.mul(mean_ss, share), F.mul(variance_ss, share)
     return (sums if shift is None else F.add(sums, tensor(shift))), F.sub(squares, F.square(sums))
 
 
-@operation("weighted_moments", sizes=AXES)
-def weighted_moments(x: Any, axes: Any, frequency_weights: Any, keep_dims: Any = None, keepdims: Any = None) -> tuple[Any, Any]:
+@operation("weighted_moments", sizes=AXES, old=KEEP)
+def weighted_moments(x: Operand, axes: Any, frequency_weights: Operand, keep_dims: Any = None) -> tuple[Any, Any]:
     """(mean, variance) over the axes, each element as often as its weight says."""
-    x = tensor(x)
-    weights = F.astype(tensor(frequency_weights), x.dtype)
-    along, keep = reduced_axes(axes, None), bool(keepdims or keep_dims)
+    weights = F.astype(frequency_weights, x.dtype)
+    along = axes_of(axes, x)
     spread = F.broadcast_like(weights, x) if weights.ndim < x.ndim or weights.shape != x.shape else weights
     total = F.sum(spread, axis=along, keepdims=True)
     mean = F.div(F.sum(F.mul(spread, x), axis=along, keepdims=True), total)
     variance = F.div(F.sum(F.mul(spread, F.square(F.sub(x, mean))), axis=along, keepdims=True), total)
-    return (mean, variance) if keep else (F.squeeze(mean, along), F.squeeze(variance, along))
+    return (mean, variance) if keep_dims else (F.squeeze(mean, along), F.squeeze(variance, along))
 
 
 def batch_norm_with_global_normalization(
@@ -65,9 +61,9 @@ def batch_norm_with_global_normalization(
 
 
 @operation("compute_average_loss", sizes=frozenset({"global_batch_size"}))
-def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Any:
+def compute_average_loss(per_example_loss: Operand, sample_weight: Any = None, global_batch_size: Any = None) -> Any:
     """The sum of the weighted losses over the number of examples."""
-    losses = tensor(per_example_loss)
+    losses = per_example_loss
     if sample_weight is not None:
         losses, weights = pair(losses, sample_weight, "Mul")
         losses = F.mul(losses, F.expand_dims(weights, tuple(range(weights.ndim, losses.ndim))) if weights.ndim else weights)
@@ -75,10 +71,10 @@ def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, globa
     return F.div(F.sum(losses), float(count))
 
 
-@operation("scale_regularization_loss", "Sum")
-def scale_regularization_loss(regularization_loss: Any) -> Any:
-    """The sum of the losses: there is one replica."""
-    return F.sum(tensor(regularization_loss))
+scale_regularization_loss = define(
+    "scale_regularization_loss", "Sum", F.sum, "The sum of the losses: there is one replica.", "regularization_loss",
+    default="scale_regularization_loss",
+)  # fmt: skip
 
 
 def with_space_to_batch(

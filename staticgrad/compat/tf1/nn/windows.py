@@ -7,7 +7,7 @@ from typing import Any
 
 from ....functional import pad
 from ....operators import F
-from ..tensor import extent_of, extents_of, operation, pair, tensor
+from ..tensor import Operand, extent_of, extents_of, operation, pair, tensor
 from .functions import relu, xw_plus_b
 from .spatial import avg_pool, avg_pool_v2, conv2d, convolved, depthwise_conv2d, max_pool, max_pool_v2
 
@@ -58,29 +58,29 @@ max_pool2d, avg_pool2d = max_pool, avg_pool
 
 
 @operation("DepthToSpace")
-def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC") -> Any:
+def depth_to_space(input: Operand, block_size: int, data_format: str = "NHWC") -> Any:
     """Channels become blocks of block_size x block_size elements."""
-    x, b = tensor(input), block_size
+    x, b = input, block_size
     n, h, w, c = extents_of(x)
     x = F.reshape(x, (n, h, w, b, b, c // (b * b)))
     return F.reshape(F.permute(x, (0, 1, 3, 2, 4, 5)), (n, h * b, w * b, c // (b * b)))
 
 
 @operation("SpaceToDepth")
-def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC") -> Any:
+def space_to_depth(input: Operand, block_size: int, data_format: str = "NHWC") -> Any:
     """Blocks of block_size x block_size elements become channels."""
-    x, b = tensor(input), block_size
+    x, b = input, block_size
     n, h, w, c = extents_of(x)
     x = F.reshape(x, (n, h // b, b, w // b, b, c))
     return F.reshape(F.permute(x, (0, 1, 3, 2, 4, 5)), (n, h // b, w // b, b * b * c))
 
 
 @operation("SpaceToBatchND", sizes=frozenset({"block_shape", "paddings"}))
-def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any) -> Any:
+def space_to_batch_nd(input: Operand, block_shape: Any, paddings: Any) -> Any:
     """Blocks of the padded spatial axes become parts of the batch."""
     blocks, edges = [int(b) for b in block_shape], [[int(v) for v in row] for row in paddings]
     m = len(blocks)
-    x = tensor(input)
+    x = input
     rest = x.ndim - 1 - m
     x = pad(x, [0] * (2 * rest) + [v for row in reversed(edges) for v in row])
     n, *shape = extents_of(x)
@@ -92,11 +92,11 @@ def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any) -> Any:
 
 
 @operation("BatchToSpaceND", sizes=frozenset({"block_shape", "crops"}))
-def batch_to_space_nd(input: Any, block_shape: Any, crops: Any) -> Any:
+def batch_to_space_nd(input: Operand, block_shape: Any, crops: Any) -> Any:
     """The inverse of `space_to_batch_nd`, whose padding `crops` takes off."""
     blocks, edges = [int(b) for b in block_shape], [[int(v) for v in row] for row in crops]
     m = len(blocks)
-    x = tensor(input)
+    x = input
     n, *shape = extents_of(x)
     total = 1
     for b in blocks:
@@ -111,16 +111,15 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any) -> Any:
 
 @operation("LRN")
 def local_response_normalization(
-    input: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5
+    input: Operand, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5
 ) -> Any:
     """x / (bias + alpha * (sum of squares of the channels near it)) ^ beta."""
-    x = tensor(input)
-    channels = extent_of(x, -1)
-    squares = pad(F.square(x), (depth_radius, depth_radius))
+    channels = extent_of(input, -1)
+    squares = pad(F.square(input), (depth_radius, depth_radius))
     near = squares[..., 0:channels]
     for k in range(1, 2 * depth_radius + 1):
         near = F.add(near, squares[..., k : k + channels])
-    return F.div(x, F.pow(F.add(F.mul(near, alpha), bias), beta))
+    return F.div(input, F.pow(F.add(F.mul(near, alpha), bias), beta))
 
 
 lrn = local_response_normalization
@@ -128,11 +127,10 @@ lrn = local_response_normalization
 
 @operation("fused_batch_norm", "FusedBatchNormV3")
 def fused_batch_norm(
-    x: Any, scale: Any, offset: Any, mean: Any = None, variance: Any = None, epsilon: float = 0.001,
+    x: Operand, scale: Any, offset: Any, mean: Operand = None, variance: Operand = None, epsilon: float = 0.001,
     data_format: str = "NHWC", is_training: bool = True, exponential_avg_factor: float = 1.0,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """(normalized images, mean, variance over n - 1) per channel: of the batch in training, else as given."""
-    x = tensor(x)
     if data_format not in ("NHWC", "NCHW", "NDHWC", "NCDHW"):
         raise ValueError(f"data_format must be NHWC, NCHW, NDHWC or NCDHW, got {data_format!r}")
     channel = len(data_format) - 1 if data_format.endswith("C") else 1
@@ -144,7 +142,7 @@ def fused_batch_norm(
         count = math.prod(extents_of(x)[i] for i in axes)
         new_mean, new_spread = batch_mean, F.mul(spread, count / max(count - 1, 1))
     else:
-        batch_mean, spread = tensor(mean), tensor(variance)
+        batch_mean, spread = mean, variance
         new_mean, new_spread = batch_mean, spread
     gain = F.mul(F.reshape(scale, form), F.rsqrt(F.add(F.reshape(spread, form), epsilon)))
     return F.add(F.mul(F.sub(x, F.reshape(batch_mean, form)), gain), F.reshape(offset, form)), new_mean, new_spread
@@ -156,13 +154,12 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> An
 
 
 @operation("log_poisson_loss")
-def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False) -> Any:
+def log_poisson_loss(targets: Operand, log_input: Operand, compute_full_loss: bool = False) -> Any:
     """exp(log_input) - targets * log_input, with Stirling's term for targets of 1 and more if `compute_full_loss`."""
-    z, c = tensor(targets), tensor(log_input)
-    loss = F.sub(F.exp(c), F.mul(z, c))
+    loss = F.sub(F.exp(log_input), F.mul(targets, log_input))
     if not compute_full_loss:
         return loss
-    safe = F.where(F.gt(z, 0), z, F.ones_like(z))
+    safe = F.where(F.gt(targets, 0), targets, F.ones_like(targets))
     stirling = F.add(F.sub(F.mul(safe, F.log(safe)), safe), F.mul(F.log(F.mul(safe, 2 * math.pi)), 0.5))
-    inside = F.logical_and(F.ge(z, 0), F.le(z, 1))
-    return F.add(loss, F.where(inside, F.zeros_like(z), stirling))
+    inside = F.logical_and(F.ge(targets, 0), F.le(targets, 1))
+    return F.add(loss, F.where(inside, F.zeros_like(targets), stirling))

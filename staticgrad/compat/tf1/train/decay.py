@@ -45,13 +45,9 @@ def inverse_time_decay(learning_rate: Any, global_step: Any, decay_steps: Any, d
 
 @operation("PolynomialDecay")
 def polynomial_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    end_learning_rate: Any = 0.0001,
-    power: Any = 1.0,
+    learning_rate: Any, global_step: Any, decay_steps: Any, end_learning_rate: Any = 0.0001, power: Any = 1.0,
     cycle: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """From rate to end_learning_rate over decay_steps, as (1 - step / decay_steps) ** power."""
     rate, step, steps = _progress(global_step, decay_steps, learning_rate)
     if cycle:

@@ -62,16 +62,10 @@ class Optimizer:
         return [*self._shared.values(), *(v for slots in self._slots.values() for v in slots.values())]
 
     def minimize(
-        self,
-        loss: Any,
-        global_step: Any = None,
-        var_list: Any = None,
-        gate_gradients: int = GATE_OP,
-        aggregation_method: Any = None,
-        colocate_gradients_with_ops: bool = False,
-        name: str | None = None,
+        self, loss: Any, global_step: Any = None, var_list: Any = None, gate_gradients: int = GATE_OP,
+        aggregation_method: Any = None, colocate_gradients_with_ops: bool = False, name: str | None = None,
         grad_loss: Any = None,
-    ) -> Operation:
+    ) -> Operation:  # fmt: skip
         """One operation that takes a step. Raises ValueError where no variable gets a gradient."""
         pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
         if all(g is None for g, _ in pairs):
@@ -82,14 +76,9 @@ class Optimizer:
         return self.apply_gradients(pairs, global_step, name)
 
     def compute_gradients(
-        self,
-        loss: Any,
-        var_list: Any = None,
-        gate_gradients: int = GATE_OP,
-        aggregation_method: Any = None,
-        colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
-    ) -> list[tuple[Any, Any]]:
+        self, loss: Any, var_list: Any = None, gate_gradients: int = GATE_OP, aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False, grad_loss: Any = None,
+    ) -> list[tuple[Any, Any]]:  # fmt: skip
         """(gradient, variable) for each variable, all trainable ones unless given; None for one without influence."""
         chosen = get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES) if var_list is None else list(var_list)
         if not chosen:

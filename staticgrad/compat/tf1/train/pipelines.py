@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..graph import GraphKeys, control_dependencies, get_default_graph
 from ..queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from ..scatter import count_up_to
 from ..sparse import SparseTensor
+from ..tensor import KIND
 from ..variables import Variable
 from .threads import QueueRunner, add_queue_runner
 
@@ -125,98 +127,65 @@ def shuffle_batch(
     )  # fmt: skip
 
 
-def _joined(lists: Any, batched: Callable[..., Any]) -> Any:
-    """Batches of what several lists of tensors give in turn: each run takes one element of each."""
+# batches of several lists of tensors, and of those elements that are to be kept -----------------------------------------
+
+
+def _joined(lists: Any, enqueue_many: bool) -> Any:
+    """One list of what several give in turn: each run takes one element of each, or all elements of all."""
     names = list(lists[0]) if isinstance(lists[0], dict) else None
     rows = [[each[name] for name in names] if names else _listed(each) for each in lists]
-    found = batched([stack(list(column)) for column in zip(*rows, strict=True)])
-    return dict(zip(names, _listed(found), strict=True)) if names else found
+    found = [concat(list(column), 0) if enqueue_many else stack(list(column)) for column in zip(*rows, strict=True)]
+    return dict(zip(names, found, strict=True)) if names else found
 
 
-def batch_join(
-    tensors_list: Any, batch_size: int, capacity: int = 32, enqueue_many: bool = False, shapes: Any = None,
-    dynamic_pad: bool = False, allow_smaller_final_batch: bool = False, shared_name: str | None = None, name: str | None = None,
-) -> Any:  # fmt: skip
-    """`batch` of the elements of several lists of tensors, which take turns."""
-    if enqueue_many:
-        joined = [concat(list(column), 0) for column in zip(*map(_listed, tensors_list), strict=True)]
-        return batch(joined, batch_size, 1, capacity, True, shapes, dynamic_pad, allow_smaller_final_batch, shared_name, name)
-    return _joined(tensors_list, lambda rows: batch(
-        rows, batch_size, 1, capacity, True, shapes, dynamic_pad, allow_smaller_final_batch, shared_name, name or "batch_join"
-    ))  # fmt: skip
-
-
-def shuffle_batch_join(
-    tensors_list: Any, batch_size: int, capacity: int, min_after_dequeue: int, seed: int | None = None,
-    enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False, shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """`shuffle_batch` of the elements of several lists of tensors."""
-    if enqueue_many:
-        joined = [concat(list(column), 0) for column in zip(*map(_listed, tensors_list), strict=True)]
-        return shuffle_batch(
-            joined, batch_size, capacity, min_after_dequeue, 1, seed, True, shapes, allow_smaller_final_batch, None, name
-        )
-    return _joined(tensors_list, lambda rows: shuffle_batch(
-        rows, batch_size, capacity, min_after_dequeue, 1, seed, True, shapes, allow_smaller_final_batch, shared_name,
-        name or "shuffle_batch_join",
-    ))  # fmt: skip
-
-
-def _kept(keep_input: Any, tensors: Any, enqueue_many: bool) -> tuple[Any, bool]:
+def _kept(keep_input: Any, tensors: Any, enqueue_many: bool) -> Any:
     """The rows to keep, as many elements: none, one or all."""
     keep = convert_to_tensor(keep_input)
     items = list(tensors.values()) if isinstance(tensors, dict) else _listed(tensors)
     rows = [convert_to_tensor(t) if enqueue_many else expand_dims(convert_to_tensor(t), 0) for t in items]
     mask = keep if keep.shape.ndims else fill([shape(rows[0])[0]], keep)
     found = [boolean_mask(t, mask) for t in rows]
-    return (dict(zip(tensors, found, strict=True)) if isinstance(tensors, dict) else found), True
+    return dict(zip(tensors, found, strict=True)) if isinstance(tensors, dict) else found
 
 
-def maybe_batch(
-    tensors: Any, keep_input: Any, batch_size: int, num_threads: int = 1, capacity: int = 32, enqueue_many: bool = False,
-    shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False, shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """`batch` of those elements for which `keep_input` (one boolean, or one for each element) holds."""
-    rows, many = _kept(keep_input, tensors, enqueue_many)
-    return batch(
-        rows, batch_size, num_threads, capacity, many, shapes, dynamic_pad, allow_smaller_final_batch, shared_name, name
-    )
+def _variant(of: Callable[..., Any], join: bool, keep: bool, doc: str) -> Callable[..., Any]:
+    """`batch` or `shuffle_batch` of a list of lists of tensors, of elements for which `keep_input` holds, or of both."""
+    own = dict(inspect.signature(of).parameters)
+    shuffled, first = "min_after_dequeue" in own, own.pop("tensors")
+    if join:
+        first = first.replace(name="tensors_list")
+        del own["num_threads"]
+    parameters = [first, *own.values()]
+    if keep:
+        parameters.insert(4 if shuffled else 1, inspect.Parameter("keep_input", KIND, annotation="Any"))
+    signature = inspect.Signature(parameters)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = dict(bound.arguments)
+        many, tensors, kept = given["enqueue_many"], given.pop(first.name), given.pop("keep_input", None)
+        if keep:
+            tensors = [_kept(kept, each, many) for each in tensors] if join else _kept(kept, tensors, many)
+            many = given["enqueue_many"] = True
+        if join:
+            tensors, given["enqueue_many"] = _joined(tensors, many), True
+            given["name"] = given["name"] or (None if many else name)
+        return of(tensors, **given)
+
+    name = f"{'maybe_' if keep else ''}{of.__name__}{'_join' if join else ''}"
+    call.__name__, call.__doc__ = name, doc
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
 
 
-def maybe_shuffle_batch(
-    tensors: Any, batch_size: int, capacity: int, min_after_dequeue: int, keep_input: Any, num_threads: int = 1,
-    seed: int | None = None, enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None, name: str | None = None,
-) -> Any:  # fmt: skip
-    """`shuffle_batch` of those elements for which `keep_input` holds."""
-    rows, many = _kept(keep_input, tensors, enqueue_many)
-    return shuffle_batch(
-        rows, batch_size, capacity, min_after_dequeue, num_threads, seed, many, shapes, allow_smaller_final_batch, None, name
-    )
-
-
-def _kept_lists(keep_input: Any, tensors_list: Any, enqueue_many: bool) -> Any:
-    return [_kept(keep_input, each, enqueue_many)[0] for each in tensors_list]
-
-
-def maybe_batch_join(
-    tensors_list: Any, keep_input: Any, batch_size: int, capacity: int = 32, enqueue_many: bool = False, shapes: Any = None,
-    dynamic_pad: bool = False, allow_smaller_final_batch: bool = False, shared_name: str | None = None, name: str | None = None,
-) -> Any:  # fmt: skip
-    """`batch_join` of those elements for which `keep_input` holds."""
-    lists = _kept_lists(keep_input, tensors_list, enqueue_many)
-    return batch_join(lists, batch_size, capacity, True, shapes, dynamic_pad, allow_smaller_final_batch, shared_name, name)
-
-
-def maybe_shuffle_batch_join(
-    tensors_list: Any, batch_size: int, capacity: int, min_after_dequeue: int, keep_input: Any, seed: int | None = None,
-    enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False, shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """`shuffle_batch_join` of those elements for which `keep_input` holds."""
-    lists = _kept_lists(keep_input, tensors_list, enqueue_many)
-    return shuffle_batch_join(
-        lists, batch_size, capacity, min_after_dequeue, seed, True, shapes, allow_smaller_final_batch, None, name
-    )
+batch_join = _variant(batch, True, False, "`batch` of the elements of several lists of tensors, which take turns.")
+shuffle_batch_join = _variant(shuffle_batch, True, False, "`shuffle_batch` of the elements of several lists of tensors.")
+maybe_batch = _variant(
+    batch, False, True, "`batch` of those elements for which `keep_input` (one boolean, or one for each element) holds."
+)
+maybe_shuffle_batch = _variant(shuffle_batch, False, True, "`shuffle_batch` of those elements for which `keep_input` holds.")
+maybe_batch_join = _variant(batch, True, True, "`batch_join` of those elements for which `keep_input` holds.")
+maybe_shuffle_batch_join = _variant(
+    shuffle_batch, True, True, "`shuffle_batch_join` of those elements for which `keep_input` holds."
+)

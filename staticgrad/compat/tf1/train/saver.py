@@ -37,20 +37,10 @@ class Saver:
     """
 
     def __init__(
-        self,
-        var_list: Any = None,
-        reshape: bool = False,
-        sharded: bool = False,
-        max_to_keep: int | None = 5,
-        keep_checkpoint_every_n_hours: float = 10000.0,
-        name: str | None = None,
-        restore_sequentially: bool = False,
-        saver_def: Any = None,
-        builder: Any = None,
-        defer_build: bool = False,
-        allow_empty: bool = False,
-        **options: Any,
-    ):
+        self, var_list: Any = None, reshape: bool = False, sharded: bool = False, max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0, name: str | None = None, restore_sequentially: bool = False,
+        saver_def: Any = None, builder: Any = None, defer_build: bool = False, allow_empty: bool = False, **options: Any,
+    ):  # fmt: skip
         chosen = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES) if var_list is None else var_list
         if isinstance(chosen, Mapping):
             self._variables: dict[str, Variable] = dict(chosen)
@@ -69,17 +59,10 @@ class Saver:
         return [path for path, _ in self._kept]
 
     def save(
-        self,
-        sess: Any,
-        save_path: str,
-        global_step: Any = None,
-        latest_filename: str | None = None,
-        meta_graph_suffix: str = "meta",
-        write_meta_graph: bool = True,
-        write_state: bool = True,
-        strip_default_attrs: bool = False,
-        **options: Any,
-    ) -> str:
+        self, sess: Any, save_path: str, global_step: Any = None, latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta", write_meta_graph: bool = True, write_state: bool = True,
+        strip_default_attrs: bool = False, **options: Any,
+    ) -> str:  # fmt: skip
         """Write a checkpoint; returns its path, `save_path-global_step` with a step. The folder is made where only it is
         missing. Raises ValueError where the folder around it is missing, too, and OSError."""
         path = os.fspath(save_path)
