@@ -55,6 +55,7 @@ MENU = [
     },
     {
         "Development": [
+            {"Stability": "stability.md"},
             {"Contributing": "contributing.md"},
             {"Architecture": "architecture.md"},
             {"Glossary": "glossary.md"},
