@@ -60,9 +60,53 @@ class Page(NamedTuple):
 def directive(path: str) -> str:
     """The line that mkdocstrings replaces; a class has the members of its bases too where these have no page entry."""
     value = value_of(path)
-    bases = inspect.getmro(value)[1:] if inspect.isclass(value) else ()
-    inherits = inspect.isclass(value) and not any(_is_public(base) for base in bases)
-    return f"::: {path}" + ("\n    options:\n      inherited_members: true" if inherits else "")
+    if not inspect.isclass(value):
+        return f"::: {path}"
+    inherits = not any(_is_public(base) for base in inspect.getmro(value)[1:])
+    options = ["inherited_members: true"] if inherits else []
+    if hidden := internal(value):
+        options.append(f'filters: ["!^_", "!^({"|".join(sorted(hidden))})$"]')
+    return "\n      ".join([f"::: {path}", *options]).replace("\n", "\n    options:\n", 1)
+
+
+INTERNAL = {
+    "AccumulateGrad": "previous_functions",
+    "Adam": "moments",
+    "Adamax": "moments",
+    "CompiledFunction": "keywords marks moving of on_break run_steps segmented specialization_of templates",
+    "Generator": "take",
+    "Graph": "add append by_name claim_name finish generated_base give_name given_name name_key name_of of prune reaching "
+    "standing_for unique_name updates_needed_by uses withdraw",
+    "LRScheduler": "closed_form momenta",
+    "Module": "structure",
+    "MultivariateNormal": "half_log_det",
+    "LowRankMultivariateNormal": "half_log_det mahalanobis",
+    "NAdam": "moments",
+    "Node": "add_hook began free freed leads_to node place previous_functions requires_grad result siblings where",
+    "Optimizer": "ascent check counts first has_rule kept parameters scalars sense start structure updates",
+    "PackedSequence": "with_data",
+    "ParamGroup": "check structure uses",
+    "Plan": "alone assemble atomic bind call_host execute fail finish give_back held only_moves paused place "
+    "read_hyperparameters read_numbers run run_one run_unjitted run_watched sparse stage start stopped_at take_draws written",
+    "RAdam": "moments",
+    "RNNBase": "cell nonlinearity",
+    "SpectralNorm": "iterate matrix",
+    "Tensor": "creator",
+    "Variable": "cell creator describe operand",
+    "Wishart": "digammas",
+    "_Activation": "function",
+    "_Amount": "chosen",
+    "_Decorator": "again",
+    "_FractionalMaxPool": "function",
+    "LazyModuleMixin": "extent_of shapes",
+    "profile": "note",
+}
+"""Names of members that other rooms of the package use, and users don't: they are no part of the reference, and may change."""
+
+
+def internal(cls: type) -> frozenset[str]:
+    """The names of a class's members that are internal."""
+    return frozenset(name for kind in inspect.getmro(cls) for name in INTERNAL.get(kind.__name__, "").split())
 
 
 # examples ---------------------------------------------------------------------------------------------------------------

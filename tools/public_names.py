@@ -15,6 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import staticgrad as sg
+from staticgrad.operators import Operators
+
 from .example_runs import reference
 
 FILE = Path(__file__).resolve().parent.parent / "tests" / "golden" / "public_names.txt"
@@ -29,17 +32,19 @@ def lines() -> Iterator[str]:
             yield f"{path} = {key}"
         elif inspect.isclass(value):
             yield path + _call(value)
-            yield from (f"{path}.{name}{_call(member)}" for name, member in sorted(_own(value).items()))
+            yield from (f"{path}.{name}{_call(member)}" for name, member in _own(value).items())
         else:
             yield path + (_call(value) if callable(value) else "")
 
 
 def _own(cls: type) -> dict[str, Any]:
-    """The public methods and properties of a class that its documented bases do not have."""
-    documented = [base for base in cls.__mro__[1:] if base is object or base in _classes()]
+    """The members of a class that the reference documents: those which the documented bases do not have."""
+    bases = [base for base in cls.__mro__[1:] if base is object or base in _classes()]
+    if issubclass(cls, Operators) and cls is not sg.Tensor:
+        bases.append(sg.Tensor)  # all kinds of tensors have its methods
     found = {}
-    for name in dir(cls):
-        if name.startswith("_") or not hasattr(cls, name) or any(hasattr(base, name) for base in documented):
+    for name in sorted({*dir(cls)} - reference.internal(cls)):
+        if name.startswith("_") or not hasattr(cls, name) or any(hasattr(base, name) for base in bases):
             continue
         if isinstance(inspect.getattr_static(cls, name), property) or inspect.isroutine(getattr(cls, name)):
             found[name] = getattr(cls, name)
