@@ -19,6 +19,7 @@ from ..errors import ArgumentError
 from ..namespaces.modules import enter
 from ..operators import F, Operators, apply, state
 from ..ops import pytree
+from ..ops.data_parallel import added, buckets, check_shard, joined, parted
 from ..ops.gathering import scatter_op
 from .layers import Embedding, EmbeddingBag
 from .module import Module
@@ -104,11 +105,9 @@ class DistributedDataParallel(Module, Joinable):
         if init_sync:
             self._check_alike(found)
             self._give([*module.parameters(), *module.buffers()])
-        if shard not in (None, "optimizer", "gradients"):
-            raise ArgumentError(f'DistributedDataParallel: shard is None, "optimizer" or "gradients", got {shard!r}')
         self._owners = (
             dict(zip(map(id, trained), owners([p.numel() for p in trained], found.size), strict=True))
-            if shard == "gradients"
+            if check_shard("DistributedDataParallel", shard) == "gradients"
             else {}
         )
         """By id of a parameter the process that gets its gradient; empty where all do."""
@@ -236,14 +235,11 @@ class DistributedDataParallel(Module, Joinable):
             del self._waiting[0]
         self._begun = self._begun and bool(self._waiting)
 
-    def _sum(self, whole: Any, owner: int | None) -> None:
-        """Add the gradients of all processes: for all of them, or for the one to which they belong."""
-        from ..distributed.collectives import all_reduce, reduce
+    def _sum(self, whole: Any, owner: int | None) -> Any:
+        """The gradients of all processes, added: for all of them, or for the one to which they belong."""
+        from ..distributed.process_groups import member
 
-        if owner is None:
-            all_reduce(whole, "sum", self.process_group)
-        else:
-            reduce(whole, group_dst=owner, op="sum", group=self.process_group)
+        return added(whole, owner, member(self.process_group, "DistributedDataParallel"))
 
     def _exchange(self, bucket: Sequence[Any]) -> None:
         """Average the gradients of a bucket, as one array. They are divided before: products of matrices do it as they
@@ -256,17 +252,12 @@ class DistributedDataParallel(Module, Joinable):
         with no_grad():
             grads = [F.zeros_like(p) if p.grad is None else p.grad for p in bucket]
             share = 1 / self._size if self._going is None else 1 / self._going.item()
-            parts = [(g.detach() * share).reshape(-1) for g in grads]
-            whole = F.concatenate(parts, 0) if len(parts) > 1 else parts[0]
-            self._sum(whole, owner)
+            whole = self._sum(joined([g.detach() * share for g in grads]), owner)
             if owner not in (None, self._rank):
                 for p in bucket:
                     p.grad = None
                 return
-            at = 0
-            for p, g in zip(bucket, grads, strict=True):
-                part = whole[at : at + g.numel()].reshape(tuple(g.shape))
-                at += g.numel()
+            for p, part in zip(bucket, parted(whole, [tuple(p.shape) for p in bucket]), strict=True):
                 if p.grad is not None:
                     p.grad.copy_(part)
                 elif id(p) not in self._without:
@@ -362,12 +353,6 @@ class _DataParallelHook(JoinHook):
         of._give([*of.module.parameters(), *of.module.buffers()], int(root.item()))
 
 
-FIRST_BUCKET = 1 << 20
-"""Bytes of the first bucket: it travels early."""
-BUCKET = 25
-"""Megabytes of the others."""
-
-
 def reached(out: Any) -> set[int]:
     """Ids of the leaves on which results depend."""
     found: set[int] = set()
@@ -385,23 +370,6 @@ def reached(out: Any) -> set[int]:
         if hasattr(node, "variable"):
             found.add(id(node.variable))
         waiting += [before for before, _ in node.next_functions]
-    return found
-
-
-def buckets(sizes: Sequence[int], dtypes: Sequence[Any], cap: float | None = None) -> list[list[int]]:
-    """Numbers of parameters, in reverse order, in buckets of one dtype. sizes: in bytes; cap: megabytes of a bucket. Large
-    ones are buckets of their own, which MPI reads and writes where they are."""
-    limit = int((BUCKET if cap is None else cap) * (1 << 20))
-    found: list[list[int]] = []
-    open_buckets: dict[Any, tuple[list[int], int]] = {}
-    for i in reversed(range(len(sizes))):
-        bucket, held = open_buckets.get(dtypes[i], (None, 0))
-        full = held + sizes[i] > (min(limit, FIRST_BUCKET) if found and bucket is found[0] else limit)
-        if bucket is None or full or max(held, sizes[i]) >= FIRST_BUCKET:
-            bucket, held = [], 0
-            found.append(bucket)
-        bucket.append(i)
-        open_buckets[dtypes[i]] = bucket, held + sizes[i]
     return found
 
 

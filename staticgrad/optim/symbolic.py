@@ -70,6 +70,8 @@ def apply_gradients(optimizer: Optimizer, pairs: list[tuple[Any, Any]]) -> Any:
         for place, given in by_group.items():
             group = optimizer.param_groups[place]
             members = [Member(v, g, _slots(optimizer, group, v)) for g, v in given]
+            for v, g, slots in members:
+                graph.trains(v.node, [slot.node for slot in slots.values()], g)
             step = _step(optimizer, graph, place) if optimizer.counts(group) else None
             assigns += [static.assign(at, value) for at, value in optimizer.updates(group, step, members, graph)]
         updates = graph.updates_needed_by(g for g, _ in pairs)

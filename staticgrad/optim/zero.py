@@ -1,7 +1,5 @@
-"""`ZeroRedundancyOptimizer`: each process keeps the state of some parameters, updates these, and gives them to the others.
-
-Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models" (2020).
-"""
+"""`ZeroRedundancyOptimizer`: each process keeps the state of some parameters, updates these, and gives them to the others; see
+`ops/data_parallel.py`."""
 
 from __future__ import annotations
 
@@ -12,13 +10,10 @@ from typing import Any
 from ..base.communicators import owners
 from ..eager.grad_mode import no_grad
 from ..errors import ArgumentError
-from ..operators import F
+from ..ops.data_parallel import from_owners
 from .optimizer import Optimizer
 
 __all__ = ["ZeroRedundancyOptimizer"]
-
-ALONE = 1 << 16
-"""Bytes from which a parameter is a message of its own: to join it with others would cost more than a message."""
 
 
 @cache
@@ -75,38 +70,19 @@ class ZeroRedundancyOptimizer(Optimizer):
 
     def step(self, closure: Any = None) -> Any:
         """Update the parameters of this process, and take over the others."""
-        from ..distributed.collectives import broadcast
+        from ..distributed.process_groups import member
 
         loss = super().step(closure)
         group, rank, size = self._group
         if size == 1:
             return loss
+        parameters, owners = zip(*self._owned(), strict=True)
         with no_grad():
-            for owner, members in self._messages():
-                whole = (
-                    members[0].detach() if len(members) == 1 else F.concatenate([p.detach().reshape(-1) for p in members], 0)
-                )
-                given = F.zeros_like(whole) if owner != rank else whole * 1
-                broadcast(given, group=group, group_src=owner)
+            values = from_owners([p.detach() for p in parameters], owners, member(group, "ZeroRedundancyOptimizer"))
+            for p, owner, value in zip(parameters, owners, values, strict=True):
                 if owner != rank:
-                    at = 0
-                    for p in members:
-                        p.copy_(given.reshape(-1)[at : at + p.numel()].reshape(tuple(p.shape)))
-                        at += p.numel()
+                    p.copy_(value)
         return loss
-
-    def _messages(self) -> list[tuple[int, list[Any]]]:
-        """The process that sends it and the parameters of each message: large ones travel alone."""
-        found: list[tuple[int, list[Any]]] = []
-        together: dict[tuple[int, Any], list[Any]] = {}
-        for p, owner in self._owned():
-            if p.numel() * p.dtype.itemsize >= ALONE:
-                found.append((owner, [p]))
-            elif (owner, p.dtype) in together:
-                together[owner, p.dtype].append(p)
-            else:
-                found.append((owner, together.setdefault((owner, p.dtype), [p])))
-        return found
 
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Give the process `to` of the group the state of all; all processes call this."""

@@ -31,6 +31,14 @@ class Captured(NamedTuple):
     """Its last change at that time; -1 for a variable, which has its own value ever since."""
 
 
+class Training:
+    """What optimizers keep for a variable, and the gradients that they got."""
+
+    def __init__(self) -> None:
+        self.slots: dict[ir.Cell, None] = {}
+        self.gradients: dict[Node, None] = {}
+
+
 class SourceRun:
     """One run, for the placeholders that feed themselves. look: it is none, only the values' types are asked for. shared: for
     sources that give several placeholders parts of one value."""
@@ -69,7 +77,16 @@ class Graph(ir.Graph):
         """Operations of the eager tape that were written into this graph."""
         self.updates: list[tuple[Node, Symbol]] = []
         """Changes of state that belong to the computation of a node: the running statistics of batch_norm."""
+        self.trained: dict[Node, Training] = {}
+        """By variable, for those that optimizers update."""
         self._symbols: dict[Node, Symbol] = {}
+
+    def trains(self, variable: Node, slots: Iterable[Node], gradient: Any = None) -> None:
+        """Enter that an optimizer updates a variable."""
+        found = self.trained.setdefault(variable, Training())
+        found.slots.update(dict.fromkeys([slot.attrs["cell"] for slot in slots]))
+        if isinstance(gradient, Symbol):
+            found.gradients[gradient.node] = None
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:

@@ -29,6 +29,7 @@ from .graphs import SourceRun
 if TYPE_CHECKING:
     from ..compiler.execute.plan import Plan
     from ..compiler.passes.user_passes import Pass
+    from .sharding import Sharding
 
 
 CLOSED = "Attempted to use a closed Session."
@@ -88,12 +89,17 @@ class Runner:
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
         budget: int | float | None = None,
+        sharding: Sharding | None = None,
     ):
         begin()
         fed = set(feeds)
         own: dict[Node, Callable[[SourceRun], np.ndarray]] = getattr(graph, "sources", {})
         sources = [n for n in graph.reaching(nodes, stop=fed) if n in own and n not in fed] if own else []
-        program = Program(graph, nodes, [*feeds, *sources], numerics=numerics, passes=passes, budget=budget, kept=True)
+        gradients = [] if sharding is None else sharding.gradients(nodes)
+        wanted = [*nodes, *(each.gradient for each in gradients)]
+        program = Program(graph, wanted, [*feeds, *sources], numerics=numerics, passes=passes, budget=budget, kept=True)
+        if sharding is not None:
+            program = program.of(sharding.divided(program.prepared, gradients), None)
         prepared = program.prepared
         if prepared.needs:
             raise _unfed(prepared.needs)

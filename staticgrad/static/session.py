@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 import numpy as np
 
 from ..base.bounded import Bounded
+from ..base.signals import module
 from ..compiler.passes.rematerialize import check_budget
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.user_passes import Pass, check_passes
@@ -36,9 +37,12 @@ class Session:
     `with Session() as sess:` makes it the default for `tensor.eval()` and its graph the default graph, and closes it
     at the end. numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about
     its speed. passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names. memory_budget: of each
-    plan, as for `sg.compile`.
+    plan, as for `sg.compile`. shard: "optimizer" divides the state of optimizers among the processes of `sg.distributed`, and
+    gradients, as `apply_gradients` gets them, are averaged unless a sum over the processes gave them; with "gradients" each
+    goes to the owner of its variable alone. All processes get the values that a variable's owner assigns.
 
-    Raises ArgumentError when `graph` is no graph, and for another `numerics`.
+    Raises ArgumentError when `graph` is no graph, for another `numerics` or `shard`, and DistError for `shard` before
+    `init_process_group`.
 
     Examples:
         >>> x = sg.placeholder(sg.float32, [None])
@@ -55,12 +59,16 @@ class Session:
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
         memory_budget: int | float | None = None,
+        shard: str | None = None,
     ):
         if graph is not None and not isinstance(graph, Graph):
             raise ArgumentError(f"a session needs a graph, got {type(graph).__name__}", "sg.Session(graph=g)")
         self.graph = default_graph() if graph is None else graph
         self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
         self.memory_budget = check_budget(memory_budget)
+        self._sharding = None
+        if shard is not None:
+            self._sharding = module("staticgrad.static.sharding").Sharding(self.graph, shard)
         self._values = Values()
         self._steps: Bounded[Step] = Bounded(SHORTCUTS)
         self._runners: Bounded[Runner] = Bounded(SHORTCUTS)
@@ -212,7 +220,7 @@ class Session:
         runner = self._runners[nodes, fed]
         if runner is None:
             runner = self._runners[nodes, fed] = Runner(
-                self._values, self.graph, nodes, fed, self.numerics, self.passes, self.memory_budget
+                self._values, self.graph, nodes, fed, self.numerics, self.passes, self.memory_budget, self._sharding
             )
         return Step(runner, nodes, wanted, structure)
 

@@ -10,8 +10,10 @@ from checks import CHECKS, all_own, check, main, own
 from numpy.testing import assert_allclose, assert_array_equal
 
 import staticgrad as sg
+import staticgrad.compat.tf1 as tf
 import staticgrad.distributed as dist
 from staticgrad import nn, optim
+from staticgrad.base.communicators import owners
 from staticgrad.distributed.nn import functional as D
 from staticgrad.nn.parallel import ColumnParallelLinear, DistributedDataParallel, RowParallelLinear
 
@@ -344,6 +346,117 @@ def sharded_state():
     reference.load_state_dict(found)
     schedule.step()
     assert optimizer.param_groups[0]["lr"] == 0.0015
+
+
+def sharded_session(dtype, part, shard, optimizer, steps=100, exchanged=False):
+    """Losses, the session and its variables."""
+    xs, ys = batches(dtype)
+    own = np.random.default_rng(11 if shard is None else dist.get_rank())  # the owners' initial values are all processes'
+    same = np.random.default_rng(11)
+    graph = sg.Graph()
+    with graph.as_default():
+        x, y = sg.placeholder(dtype, (None, 12)), sg.placeholder(dtype, (None, 3))
+        shapes = (12, 24), (24,), (24, 3), (3,)
+        starts = [same.normal(size=shape).astype(dtype) / 4 for shape in shapes]
+        sizes = [12 * 24, 24, 24 * 3, 3]
+        if shard is not None:
+            mine = [i for i, owner in enumerate(owners(sizes, 2)) if owner == dist.get_rank()]
+            starts = [x if i in mine else own.normal(size=x.shape).astype(dtype) for i, x in enumerate(starts)]
+        w, b, v, c = (sg.Variable(start, name=name) for start, name in zip(starts, "wbvc", strict=True))
+        loss = sg.mean(((x @ w + b).tanh() @ v + c - y) ** 2)
+        pairs = optimizer.compute_gradients(loss, [w, b, v, c])
+        if exchanged:
+            pairs = [(D.all_reduce(g, "avg"), each) for g, each in pairs]
+        step = optimizer.apply_gradients(pairs)
+    session = sg.Session(graph, shard=shard)
+    session.run(graph_initializer(graph))
+    found = [float(session.run([loss, step], {x: part(a), y: part(b)})[0]) for a, b in zip(xs[:steps], ys[:steps], strict=True)]
+    return found, session, (loss, step, {x: part(xs[0]), y: part(ys[0])})
+
+
+def graph_initializer(graph):
+    with graph.as_default():
+        return sg.global_variables_initializer()
+
+
+@check
+def losses_of_a_sharded_session():
+    for dtype, close in TOLERANCES:
+        for make in (lambda: optim.Adam(lr=0.01), lambda: optim.SGD(lr=0.1, momentum=0.9)):
+            expected, _, _ = sharded_session(dtype, lambda x: x, None, make())
+            assert expected[-1] < 0.5 * expected[0]
+            for shard in ("optimizer", "gradients"):
+                for exchanged in (False, True):
+                    found, _, _ = sharded_session(dtype, mine, shard, make(), exchanged=exchanged)
+                    assert_allclose(averaged(found), expected, rtol=close)
+
+
+@check
+def a_sharded_session_holds_its_own_state():
+    for shard in ("optimizer", "gradients"):
+        _, session, (loss, step, feeds) = sharded_session(sg.float64, mine, shard, optim.Adam(lr=0.01), 2)
+        graph = session.graph
+        slots = [v for v in graph.variables if "/exp_avg" in v.name]
+        held = [v for v in slots if v.cell in session._values.store]
+        counts = sg.tensor([float(sum(v.node.type.size for v in each)) for each in (held, slots)])
+        dist.all_reduce(counts)
+        assert counts[1].item() == 2 * counts[0].item()
+        assert 0 < len(held) < len(slots)
+        with pytest.raises(sg.UninitializedError):
+            session.run(next(v for v in slots if v.cell not in session._values.store))
+        told = [each.exchange.told for each in session.plan([loss, step], feeds).instructions if each.exchange is not None]
+        kinds = [text.partition(" ")[0] for text in told]
+        assert "broadcast" in kinds
+        assert ("all_reduce" in kinds, "reduce" in kinds) == ((True, False) if shard == "optimizer" else (False, True))
+        values = [sg.tensor(session.run(v)) for v in graph.variables if v.trainable]
+        for x in values:
+            y = x.clone()
+            dist.broadcast(y, 0)
+            assert_array_equal(x.numpy(), y.numpy())
+
+
+@check
+def reads_of_new_values_in_a_sharded_run():
+    """A value that is read after its assignment is the owner's, in every process."""
+    with sg.Graph().as_default() as graph:
+        w, v = sg.Variable(np.ones(3), name="w"), sg.Variable(np.ones(2), name="v")
+        x = sg.placeholder(sg.float64, [3])
+        step = optim.SGD(lr=1.0, momentum=0.5).minimize(sg.sum(w * x) + sg.sum(v) * x[0])
+        with sg.control_dependencies([step]):
+            later = w.read_value() * 2
+            total = D.all_reduce(v.read_value())
+        init = sg.global_variables_initializer()
+    for shard in ("optimizer", "gradients"):
+        with sg.Session(graph, shard=shard) as session:
+            session.run(init)
+            found = session.run([later, total], {x: own()})
+            expected = 1 - all_own().mean(0)
+            assert_allclose(found[0], 2 * expected, rtol=1e-14)
+            assert_allclose(found[1], 2 * np.full(2, expected[0]), rtol=1e-14)
+            assert_allclose(session.run(w), expected, rtol=1e-14)
+    with pytest.raises(sg.ArgumentError, match='Session: shard is None, "optimizer" or "gradients"'):
+        sg.Session(graph, shard="all")
+
+
+@check
+def a_sharded_session_of_workers():
+    """The gradients that SyncReplicasOptimizer has averaged are not averaged again."""
+    with tf.Graph().as_default() as graph:
+        w, v = (tf.Variable(np.ones(3), name=name) for name in "wv")
+        x = tf.placeholder(tf.float64, [3])
+        count = tf.train.get_or_create_global_step()
+        opt = tf.train.SyncReplicasOptimizer(tf.train.MomentumOptimizer(1.0, 0.5), 2, 2)
+        train = opt.minimize(tf.reduce_sum(w * x) + 2 * tf.reduce_sum(v * x), global_step=count)
+        init = tf.global_variables_initializer()
+    for shard in ("optimizer", "gradients"):
+        with sg.Session(graph, shard=shard) as session:
+            session.run(init.node)
+            for _ in range(2):
+                session.run(train.node, {x.node: own()})
+            assert_allclose(session.run(w.node), 1 - 2.5 * all_own().mean(0), rtol=1e-14)
+            assert_allclose(session.run(v.node), 1 - 5 * all_own().mean(0), rtol=1e-14)
+            told = [e.exchange.told for e in session.plan(train.node, {x.node: own()}).instructions if e.exchange is not None]
+            assert [text.partition(" ")[0] for text in told] == ["all_reduce", "broadcast", "broadcast"]
 
 
 # weights that are divided among the processes -------------------------------------------------------------------------------

@@ -14,9 +14,9 @@ import numpy as np
 from .... import static
 from ....base import communicators
 from ....distributed import get_rank, get_world_size, init_process_group, is_initialized
-from ....nn.parallel import buckets
 from ....operators import F
 from ....ops.communication import all_gather_op, all_reduce_op, communicate
+from ....ops.data_parallel import buckets, joined, parted
 from ....static.graphs import using
 from ..gradients import IndexedSlices
 from ..graph import GraphKeys, get_default_graph
@@ -218,13 +218,9 @@ class SyncReplicasOptimizer(Optimizer):
         sizes = [int(np.prod(shapes[i])) * values[i].dtype.itemsize for i in dense]
         for bucket in buckets(sizes, [values[i].dtype for i in dense]):
             chosen = [dense[place] for place in bucket]
-            whole = F.concatenate([F.reshape(values[i], (-1,)) for i in chosen], 0)
-            whole = communicate(all_reduce_op, whole, reduction="avg", **members)
-            at = 0
-            for i in chosen:
-                count = int(np.prod(shapes[i]))
-                found[i] = F.reshape(whole[at : at + count], shapes[i])
-                at += count
+            whole = communicate(all_reduce_op, joined([values[i] for i in chosen]), reduction="avg", **members)
+            for i, part in zip(chosen, parted(whole, [shapes[i] for i in chosen]), strict=True):
+                found[i] = part
         for i, (g, v) in enumerate(pairs):
             if isinstance(g, IndexedSlices):
                 rows = communicate(all_gather_op, tensor(g.values, v.symbol.dtype) / members["size"], **members)

@@ -104,6 +104,7 @@ class Optimizer:
             slots = [{slot: self._slot(v, slot) for slot in self.slot_names} for _, v in pairs]
         with using(graph), graph.name_scope(name or self.name):
             for (g, v), own in zip(pairs, slots, strict=True):
+                graph.trains(v.node, [s.node for s in own.values()], getattr(g, "symbol", g))
                 state = {slot: s.symbol for slot, s in own.items()} | {"": v.symbol}
                 common = {key: x.symbol for key, x in shared.items()}
                 if self.by_rows and isinstance(g, IndexedSlices):
