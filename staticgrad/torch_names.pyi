@@ -3228,6 +3228,36 @@ def unique_consecutive(
 def unravel_index(indices: Any, shape: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> tuple[Tensor, ...]:
     """Positions in the flattened array as positions along each axis."""
 
+def unsafe_chunk(
+    input: Any,
+    chunks: int,
+    dim: int = 0,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: int = 0,
+) -> tuple[Tensor, ...]:
+    """`chunk`, whose parts may be changed in place where that is recorded.
+
+    Examples:
+        >>> sg.unsafe_chunk(sg.arange(4), 2)
+        (tensor([0, 1]), tensor([2, 3]))
+    """
+
+def unsafe_split(
+    tensor: Any,
+    split_size_or_sections: Any,
+    dim: int = 0,
+    *,
+    out: Tensor | tuple[Tensor, ...] | None = None,
+    axis: int = 0,
+) -> tuple[Tensor, ...]:
+    """`split`, whose parts may be changed in place where that is recorded.
+
+    Examples:
+        >>> sg.unsafe_split(sg.arange(5), 2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+
 @overload
 def unsqueeze(x: TensorLike, axis: int, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...
 @overload
@@ -3461,9 +3491,7 @@ subtract = sub
 swapdims = swapaxes
 trapz = trapezoid
 true_divide = div
-unsafe_chunk = chunk
-unsafe_split = split
-unsafe_split_with_sizes = split_with_sizes
+unsafe_split_with_sizes = unsafe_split
 
 __all__ = [
     "abs", "absolute", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint",

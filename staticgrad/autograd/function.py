@@ -27,7 +27,7 @@ from ..eager.tape import FreedTensor, Handle, Record, changed, edge, tick
 from ..eager.tensor import UNRECORDED, Tensor, check_inplace, note_parent, wrap
 from ..errors import ArgumentError, GradientError, ShapeError, TraceError, user_position
 from ..ir import OpDef
-from ..operators import F, FormerNode, Operators, Symbol, frontends, state, top_level
+from ..operators import F, FormerNode, Operators, Symbol, frontends, misuse, state, top_level
 from ..ops.custom_gradient import call_symbols
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -413,7 +413,7 @@ def _recorded(
     ctx: FunctionCtx, args: tuple[Any, ...], tensors: Sequence[tuple[int, Any]], operands: tuple[Any, ...], results: list[Any]
 ) -> list[Any]:
     call = FunctionRecord.__new__(FunctionRecord)
-    call.op, call.inputs, call.attrs, call.memory, call.hooks = CALL, operands, {}, None, None
+    call.op, call.inputs, call.attrs, call.memory, call.hooks, call.named = CALL, operands, {}, None, None, None
     call.clock = tick()
     call.position = user_position(3)
     note_parent(call, modes.now)
@@ -561,10 +561,7 @@ def _fitted(ctx: Any, place: int, value: Any, like: Any) -> Any:
 def refusal_of_view(name: str, number: int, results: int) -> str:
     """Why a view that a Function returned can't be changed in place."""
     if results > 1:
-        why = (
-            "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
-            "to be modified inplace. You should replace the inplace operation by an out-of-place one."
-        )
+        why = misuse.SEVERAL_VIEWS
     else:
         why = (
             "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "

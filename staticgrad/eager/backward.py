@@ -12,19 +12,17 @@ from ..base.signals import module
 from ..errors import ArgumentError, GradientError
 from ..operators import F, Lifted, TensorLike, Tensors, frontends, listed, misuse, state
 from ..operators import Tensor as AnyTensor
-from .backward_engine import BackwardEngine, edges_of
+from .backward_engine import BackwardEngine, at_edge, edges_of, through
 from .backward_hooks import Held
 from .backward_plans import Found, planned
 from .grad_mode import modes
 from .gradient_sources import EAGER, ByPlan, Source, accumulate, seed_of_loss
 from .tape import (
     ALONE,
-    AccumulateGrad,
-    FreedTensor,
     GradientEdge,
     derivatives_at,
 )
-from .tensor import Tensor, wrap
+from .tensor import Tensor
 
 
 def backward(
@@ -176,17 +174,8 @@ def at_edges(tensors: Any) -> list[Any]:
     given = [tensors] if tensors.__class__ is GradientEdge else listed(tensors)
     for i, x in enumerate(given):
         if x.__class__ is GradientEdge:
-            given[i] = _at_edge(x)
+            given[i] = at_edge(x)
     return given
-
-
-def _at_edge(edge: GradientEdge) -> Tensor:
-    """A tensor whose gradient is the one at an edge; its value is not there any more."""
-    if isinstance(edge.node, AccumulateGrad):
-        return edge.node.variable
-    record = edge.node.result(edge.output_nr)
-    out = record.out
-    return wrap(out.shape_array() if isinstance(out, FreedTensor) else out, record)
 
 
 def _batched(roots: list[Any], targets: Any, seeds: Any, retain: bool | None, create: bool, unused: bool) -> tuple[Any, ...]:
@@ -254,13 +243,9 @@ def _derivatives_at(node: Any, cotangents: tuple[Any, ...]) -> Any:
         found = engine.together(record, cotangents[0], edges_of(record))
         result = [found[i] for i in range(len(record.inputs)) if record.leads_to(i)]
     else:
-        edges = node.next_functions
-        targets = [_at_edge(GradientEdge(*edge)) for edge in edges if edge[0] is not None]
-        pairs = [(r, g) for r, g in zip(records, cotangents, strict=True) if r is not None and g is not None]
-        roots = [_at_edge(GradientEdge(node, r.place)) for r, _ in pairs]
-        found = _grad(roots, targets, [g for _, g in pairs], True, create, True)
-        rest = iter(found)
-        result = [None if edge[0] is None else next(rest) for edge in edges]
+        given = [None if g is None else g if isinstance(g, Tensor) else Tensor(g) for g in cotangents]
+        places, engine = through(node, given, True, create)
+        result = [None if x is None or id(x) not in engine.found else engine.found[id(x)][1] for x in places]
     return result[0] if len(result) == 1 else tuple(result)
 
 

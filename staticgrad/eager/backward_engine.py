@@ -16,7 +16,7 @@ from ..autodiff import messages
 from ..errors import AnomalyError, GradientError
 from ..operators import frontends, state
 from ..ops.sparse_rows import carry, noted, rows_of
-from .backward_hooks import Held, Hooked
+from .backward_hooks import Cotangents, Held, Hooked
 from .calls.kernels import OFF
 from .calls.op_calls import cotangents as kernel_cotangents
 from .calls.op_calls import least_of
@@ -25,7 +25,20 @@ from .grad_mode import Mode, modes
 from .gradient_sources import Found
 from .pending import Value, saved_result
 from .saved import Packed
-from .tape import AfterNode, Overwritten, Record, changed, edge, overwritten_operand, places_of_change
+from .tape import (
+    ALONE,
+    AccumulateGrad,
+    AfterNode,
+    BeforeNode,
+    FreedTensor,
+    GradientEdge,
+    Overwritten,
+    Record,
+    changed,
+    edge,
+    overwritten_operand,
+    places_of_change,
+)
 from .tensor import PublicTensor, Tensor, ndarray, wrap
 
 # The ways of gradients along a tape: which operands of a record they flow to, and which records lie between roots and
@@ -95,9 +108,11 @@ class BackwardEngine(Hooked):
     """
 
     def __init__(
-        self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None, waits: bool = False
-    ):
-        """waits: a plan will do such passes, for which the kernels of single records would have no use."""
+        self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None, waits: bool = False,
+        inside: bool = False,
+    ):  # fmt: skip
+        """waits: a plan will do such passes, for which the kernels of single records would have no use. inside: it is a part of
+        another pass, the one through a call: it ends at the targets, and calls no hooks."""
         self.create = create or (frontends.tracing > 0 and state.deferral is not None)
         """Whether the rules compute on tensors."""
         self.recorded = create
@@ -112,9 +127,9 @@ class BackwardEngine(Hooked):
         """The least size of a cotangent for which kernels are looked for."""
         self.roots = roots
         self.seeds = seeds
+        self.inside = inside
         self.found: dict[int, tuple[Tensor, Any]] = {}
         self.done: list[Record] = []
-        self.called = set()
         self.callbacks: list[Callable[[], Any]] = []
         self.depth = 0
         """In how many other passes this one runs, as of a rule that calls `backward`."""
@@ -161,7 +176,7 @@ class BackwardEngine(Hooked):
                 self._pass()
                 if self.derivatives is not None:
                     self.derivatives.leave()
-                for key, (leaf, g) in self.found.items():
+                for key, (leaf, g) in () if self.inside else self.found.items():
                     if leaf._record is None and leaf._hooks:
                         self.found[key] = (leaf, self._hooked(leaf._hooks, g))
         finally:
@@ -306,13 +321,22 @@ class BackwardEngine(Hooked):
 
     def _visit(self, record: Record, g: Any) -> None:
         """Pass a record's cotangent on to its operands."""
-        after = None
-        if record.hooks:
-            g = self._hooked(record.hooks, g, record)
-            after = [hook.function for hook in record.hooks.values() if isinstance(hook, AfterNode)]
+        after: list[Any] = []
+        if record.hooks and not self.inside:
+            before, after = node_hooks(record)
+            if (before or after) and record.named is not None and record.named.start != ALONE:
+                self._visit_call(record, g, before, after)
+                return
+            g = self._hooked(record.hooks, g)
+            if before:
+                several = g.__class__ is Cotangents
+                found = self._called(before, self._results(g, record))
+                g = Cotangents({i: value for i, value in enumerate(found) if value is not None}) if several else found[0]
         if self.wanted_records and record in self.wanted_records:
             target = self.wanted_records[record]
             self.found[id(target)] = (target, g)
+            if self.inside:
+                return
         edges = edges_of(record) if self.needed is None else self.needed.get(record)
         if edges is None:
             return
@@ -400,14 +424,50 @@ class BackwardEngine(Hooked):
                 self._add_at_record(maker, cotangent)
         return []
 
-    def _visit_all(self, record: Record, g: Any, edges: list[Edge], after: list[Any] | None) -> None:
+    def _visit_call(self, record: Record, g: Any, before: list[Any], after: list[Any]) -> None:
+        """As `_visit` for all operations of a call that is one node, whose hooks see the gradients of all its results and of
+        all that it read. It is done at the first of its results: operations that read the others are younger than all."""
+        records = record.siblings()
+        cotangents: list[Any] = []
+        for sibling in records:
+            known = g if sibling is record else None if sibling is None else self.cotangents.pop(sibling, None)
+            if known is not None and sibling is not None and sibling.hooks:
+                known = self._hooked(sibling.hooks, known)
+            cotangents.append(known)
+        cotangents = self._called(before, cotangents)
+        for sibling, known in zip(records, cotangents, strict=True):
+            if sibling in self.wanted_records and known is not None:
+                target = self.wanted_records[sibling]
+                self.found[id(target)] = (target, known)
+        outs = self._as_tensors(cotangents)
+        places, inner = through(record.node, outs, self.create, self.recorded)
+        found = [None if x is None else inner.found.get(id(x), (x, None))[1] for x in places]
+        self.done.extend([r for r in inner.done if r not in inner.wanted_records])
+        for x, cotangent in zip(places, self._called(after, found, outs), strict=True):
+            if x is None or cotangent is None:
+                continue
+            if self.checked:
+                _check_nan(cotangent, record, 0)
+            maker = x._record
+            if maker is None:
+                if self.wanted is None or id(x) in self.wanted:
+                    self._add_at_leaf(x, cotangent)
+            elif self.needed is None or maker in self.needed or maker in self.wanted_records:
+                self._add_at_record(maker, cotangent)
+
+    def _visit_all(self, record: Record, g: Any, edges: list[Edge], after: list[Any]) -> None:
         """As `_visit`, for an op that computes the cotangents of all operands at once, or whose node has hooks that see them
         all."""
         if not edges:
             return
         together = self.together(record, g, edges)
         if after:
-            together = self._after(record, g, together, after)
+            leading = [i for i in range(len(record.inputs)) if record.leads_to(i)]
+            results = self._as_tensors(self._results(g, record))
+            found = self._called(after, [together[i] for i in leading], results)
+            together = [*together]
+            for i, cotangent in zip(leading, found, strict=True):
+                together[i] = cotangent
         for position, maker, leaf in edges:
             cotangent = together[position]
             if cotangent is None:
@@ -460,6 +520,38 @@ class BackwardEngine(Hooked):
         leaves = {id(leaf) for edges in reached.values() for _, _, leaf in edges}
         leaves.update(id(root) for root in self.roots)
         return [id(x) in leaves if x._record is None else x._record in reached for x in tensors]
+
+
+def node_hooks(record: Record) -> tuple[list[Any], list[Any]]:
+    """The hooks of a record's node: those that are called before its rules, and those after them."""
+    hooks = (record.hooks or {}).values()
+    before = [hook.function for hook in hooks if isinstance(hook, BeforeNode)]
+    return before, [hook.function for hook in hooks if isinstance(hook, AfterNode)]
+
+
+def at_edge(edge: GradientEdge) -> Tensor:
+    """A tensor whose gradient is the one at an edge; its value is not there any more."""
+    if isinstance(edge.node, AccumulateGrad):
+        return edge.node.variable
+    return _of_record(edge.node.result(edge.output_nr))
+
+
+def _of_record(record: Record) -> Tensor:
+    out = record.out
+    return wrap(out.shape_array() if isinstance(out, FreedTensor) else out, record)
+
+
+def through(node: Any, cotangents: Sequence[Any], create: bool, recorded: bool) -> tuple[list[Tensor | None], BackwardEngine]:
+    """Where the `next_functions` of a call that is one node are, None for those without a gradient, and the pass to them from
+    the cotangents of its results."""
+    places = [None if maker is None else at_edge(GradientEdge(maker, number)) for maker, number in node.next_functions]
+    pairs = [(r, g) for r, g in zip(node.siblings(), cotangents, strict=True) if r is not None and g is not None]
+    roots = [_of_record(r) for r, _ in pairs]
+    targets = [x for x in places if x is not None]
+    engine = BackwardEngine(roots, [g for _, g in pairs], create, targets, inside=True)
+    engine.recorded = recorded
+    engine.run(True)
+    return places, engine
 
 
 def warn_of_error(record: Record) -> None:

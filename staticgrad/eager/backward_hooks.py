@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -95,67 +95,44 @@ class Hooked:
     recorded: bool
     retained: list[tuple[Tensor, Any]]
     """Tensors whose gradient `retain_grad` asks for, with it."""
-    called: set[BeforeNode]
-    """The hooks of nodes with several results that were called."""
-    cotangents: dict[Record, Any]
-    _add_at_record: Callable[[Record, Any], None]
     held: Held
     """Tensors that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
 
-    def _hooked(self, hooks: dict[int, Any] | None, g: Any, record: Record | None = None) -> Any:
-        """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last, and then the
-        node's own."""
+    def _hooked(self, hooks: dict[int, Any] | None, g: Any) -> Any:
+        """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last."""
         modes.now.arrays, around = False, modes.now.arrays
-        retained, before = [], []
+        retained = []
         try:
             for hook in tuple(hooks.values()) if hooks else ():
                 if isinstance(hook, Retain):
                     retained.append(hook.tensor())
-                    continue
-                if isinstance(hook, (BeforeNode, AfterNode)):
-                    before.extend([hook] if isinstance(hook, BeforeNode) else [])
-                    continue
-                tensor = self._as_tensor(g)
-                tensor = hooked(EAGER, hook, tensor)
-                self._take(tensor)
-                g = tensor if self.create else tensor._data
+                elif not isinstance(hook, (BeforeNode, AfterNode)):
+                    tensor = hooked(EAGER, hook, self._as_tensor(g))
+                    self._take(tensor)
+                    g = tensor if self.create else tensor._data
             self.retained.extend((tensor, g) for tensor in retained if tensor is not None)
-            for hook in before:
-                together: list[Record | None] = [] if record is None else record.siblings()
-                if len(together) > 1:
-                    g = self._hooked_together(hook, together, record, g)
-                    continue
-                given = self._as_tensors(self._results(g, record))
-                g = self._replaced(hook.function, hook.function(given), given, g)
         finally:
             modes.now.arrays = around
         return g
 
-    def _hooked_together(self, hook: BeforeNode, records: list[Record | None], record: Any, g: Any) -> Any:
-        """The cotangent of one of several results after a hook of their node, which sees all of them. It is called at the first
-        of them that the pass visits: operations that read the others are younger than all."""
-        if hook in self.called:
-            return g
-        self.called.add(hook)
-        known = [None if r is None else g if r is record else self.cotangents.get(r) for r in records]
-        before = self._as_tensors(known)
-        given = hook.function(before)
-        if given is None:
-            return g
-        listed = given if isinstance(given, tuple) else (given,)
-        if len(listed) != len(before):
-            raise messages.wrong_node_hook(hook.function, len(before), len(listed))
-        for r, old, new, former in zip(records, before, listed, known, strict=True):
-            if r is None or new is old:
-                continue
-            value = self._checked(hook.function, new, old)
-            if r is record:
-                g = value
-            elif former is not None or value is None:
-                self.cotangents[r] = value
-            else:
-                self._add_at_record(r, value)
-        return g
+    def _called(self, hooks: list[Any], cotangents: Sequence[Any], *others: tuple[Any, ...]) -> list[Any]:
+        """Cotangents after hooks of a node, which get all of them and may replace them. others: what the hooks get besides."""
+        modes.now.arrays, around = False, modes.now.arrays
+        try:
+            for hook in hooks:
+                given = self._as_tensors(cotangents)
+                replaced = hook(given, *others)
+                if replaced is not None:
+                    listed = replaced if isinstance(replaced, tuple) else (replaced,)
+                    if len(listed) != len(given):
+                        raise messages.wrong_node_hook(hook, len(given), len(listed))
+                    cotangents = [
+                        before if new is old else self._checked(hook, new, old)
+                        for new, old, before in zip(listed, given, cotangents, strict=True)
+                    ]
+        finally:
+            modes.now.arrays = around
+        return list(cotangents)
 
     def _take(self, tensor: Any) -> None:
         """Note that somebody else may hold a tensor."""
@@ -176,18 +153,6 @@ class Hooked:
             return g
         return self.held.tensor(g if g.__class__ is ndarray else np.asarray(g))
 
-    def _replaced(self, hook: Any, given: Any, before: tuple[Any, ...], g: Any) -> Any:
-        """The cotangent of a record once a hook of its node has returned `given`."""
-        if given is None:
-            return g
-        listed = given if isinstance(given, tuple) else (given,)
-        if len(listed) != len(before):
-            raise messages.wrong_node_hook(hook, len(before), len(listed))
-        found = [self._checked(hook, new, old) for new, old in zip(listed, before, strict=True)]
-        if isinstance(g, Cotangents):
-            return Cotangents({i: value for i, value in enumerate(found) if value is not None})
-        return found[0]
-
     def _checked(self, hook: Any, new: Any, old: Any) -> Any:
         """What a hook put in the place of a cotangent, in the form that the pass computes with."""
         if new is None:
@@ -195,23 +160,6 @@ class Hooked:
         tensor = new if old is None else replacement(EAGER, hook, new, old)
         self._take(tensor)
         return tensor if self.create else tensor._data
-
-    def _after(self, record: Record, g: Any, cotangents: Sequence[Any], hooks: list[Any]) -> list[Any]:
-        """The cotangents of a record's operands after the hooks of its node."""
-        modes.now.arrays, around = False, modes.now.arrays
-        try:
-            results = self._as_tensors(self._results(g, record))
-            for hook in hooks:
-                given = self._as_tensors(cotangents)
-                replaced = hook(given, results)
-                if replaced is not None:
-                    listed = replaced if isinstance(replaced, tuple) else (replaced,)
-                    if len(listed) != len(given):
-                        raise messages.wrong_node_hook(hook, len(given), len(listed))
-                    cotangents = [self._checked(hook, new, old) for new, old in zip(listed, given, strict=True)]
-        finally:
-            modes.now.arrays = around
-        return list(cotangents)
 
     def own(self, g: Any) -> Tensor:
         """A found cotangent as a tensor whose memory nobody else holds. A recorded one is returned unchanged."""

@@ -23,7 +23,7 @@ from .execution import UNLISTED
 from .grad_mode import modes
 from .pending import Pending, settle_all
 from .tape import Record, overwritten_operand, touch
-from .tensor import UNRECORDED, PublicTensor, Tensor, check_inplace, unrecorded_view, wrap
+from .tensor import UNRECORDED, PublicTensor, Tensor, check_inplace, part_of, unrecorded_view, wrap
 
 
 def tracer() -> Any:
@@ -174,7 +174,10 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
             continue
         if np.may_share_memory(view._data, owner._data):  # its gradient is the owner's, even without an overlap
             if view._views is UNRECORDED:
-                updates.append((view, _ambiguous(view)))
+                updates.append((view, _ambiguous(_read_again(view, owner, whole), unrecorded_view(_CHANGED))))
+                continue
+            if (split := part_of(view)) is not None:
+                updates.append((view, _ambiguous(_read_again(view, owner, whole), misuse.part_changed(*split, _CHANGED))))
                 continue
             if view._tracked and view._record is None:
                 raise GradientError(
@@ -220,12 +223,14 @@ def _without_flow(x: Tensor, value: Tensor) -> Record:
     return Record(REGISTRY["broadcast_like"], (value, wrap(x._data)), {}, value._data)
 
 
-def _ambiguous(view: Tensor) -> Record:
-    """The record of a view made under `no_grad` whose base is changed: whether it has a gradient is ambiguous."""
-    record = _without_flow(view, wrap(view._data))
+_CHANGED = "its base or another view of its base has been modified inplace"
+
+
+def _ambiguous(record: Record, error: GradientError) -> Record:
+    """The record of a view whose base was changed, through which no gradient may flow: it is ambiguous."""
 
     def refuse(cotangent: Any) -> None:
-        raise unrecorded_view("its base or another view of its base has been modified inplace")
+        raise error
 
     record.add_hook(refuse)
     return record

@@ -143,12 +143,15 @@ class Record(FormerNode):
     def register_hook(self, fn: Callable[[Any, Any], Any]) -> Handle:
         """Call `fn(grad_inputs, grad_outputs)`, two tuples, once the gradients of the operands are computed; a tuple that it
         returns replaces grad_inputs."""
-        return self.add_hook(AfterNode(fn))
+        return self._add_node_hook(AfterNode(fn))
 
     def register_prehook(self, fn: Callable[[Any], Any]) -> Handle:
         """Call `fn(grad_outputs)`, a tuple, before the gradients of the operands are computed; a tuple that it returns
         replaces it."""
-        hook = BeforeNode(fn)
+        return self._add_node_hook(BeforeNode(fn))
+
+    def _add_node_hook(self, hook: BeforeNode | AfterNode) -> Handle:
+        """Enter a hook of `node`: each of its results has it."""
         handle = self.add_hook(hook)
         for record in self.siblings():
             if record is not None and handle.id not in (hooks := record.hooks or {}):

@@ -36,6 +36,7 @@ from ..operators import (
     state,
 )
 from ..operators import Tensor as AnyTensor
+from ..operators.node_names import PARTED
 from .grad_mode import INFERRING, Mode, mark_inference, modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
@@ -260,6 +261,8 @@ class Tensor(Operators):
 
     def __iter__(self) -> Iterator[AnyTensor]:
         misuse.check_iterated(self._data.ndim)
+        if self._tracked and modes.now.grad:
+            return iter(F.unbind(self))
         return (self[i] for i in range(len(self._data)))
 
     def __contains__(self, value: Any) -> bool:
@@ -785,6 +788,17 @@ def check_inplace(tensor: Tensor) -> None:
         raise misuse.leaf_changed(view=False)
     if base is not None and base._tracked and base._record is None:
         raise misuse.leaf_changed(view=True)
+    if base is not None and tensor._tracked and (part := part_of(tensor)) is not None:
+        raise misuse.part_changed(*part, "is being modified inplace")
+
+
+def part_of(view: Any) -> tuple[str, int] | None:
+    """The node of a function such as `split`, and which of its views this one is a part of; None for another view."""
+    while view._base is not None and (record := view._record) is not None:
+        if record.named is not None and record.named.name in PARTED:
+            return record.named.name, record.named.output_nr
+        view = record.inputs[0]
+    return None
 
 
 def unrecorded_view(what: str, view: Any = None) -> GradientError:

@@ -3203,10 +3203,10 @@ class Tensor:
         """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
 
     def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:
-        """At most so many parts of equal size along `dim`; the last one is smaller if need be.
+        """`chunk`, whose parts may be changed in place where that is recorded.
 
         Examples:
-            >>> sg.chunk(sg.arange(4), 2)
+            >>> sg.unsafe_chunk(sg.arange(4), 2)
             (tensor([0, 1]), tensor([2, 3]))
         """
 
@@ -3217,23 +3217,26 @@ class Tensor:
         *,
         axis: builtins.int = 0,
     ) -> tuple[Tensor, ...]:
-        """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
-
-        Raises ArgumentError for sizes that don't add up to the extent.
+        """`split`, whose parts may be changed in place where that is recorded.
 
         Examples:
-            >>> sg.split(sg.arange(5), 2)
+            >>> sg.unsafe_split(sg.arange(5), 2)
             (tensor([0, 1]), tensor([2, 3]), tensor([4]))
         """
 
     def unsafe_split_with_sizes(
         self,
-        split_sizes: Any,
+        split_size_or_sections: Any,
         dim: builtins.int = 0,
         *,
         axis: builtins.int = 0,
     ) -> tuple[Tensor, ...]:
-        """Parts of these sizes along `dim`."""
+        """`split`, whose parts may be changed in place where that is recorded.
+
+        Examples:
+            >>> sg.unsafe_split(sg.arange(5), 2)
+            (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+        """
 
     @overload
     def unsqueeze(self, axis: builtins.int) -> Tensor: ...
@@ -7135,10 +7138,10 @@ class Functions:
         out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int = 0,
     ) -> tuple[Tensor, ...]:
-        """At most so many parts of equal size along `dim`; the last one is smaller if need be.
+        """`chunk`, whose parts may be changed in place where that is recorded.
 
         Examples:
-            >>> sg.chunk(sg.arange(4), 2)
+            >>> sg.unsafe_chunk(sg.arange(4), 2)
             (tensor([0, 1]), tensor([2, 3]))
         """
 
@@ -7151,25 +7154,28 @@ class Functions:
         out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int = 0,
     ) -> tuple[Tensor, ...]:
-        """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
-
-        Raises ArgumentError for sizes that don't add up to the extent.
+        """`split`, whose parts may be changed in place where that is recorded.
 
         Examples:
-            >>> sg.split(sg.arange(5), 2)
+            >>> sg.unsafe_split(sg.arange(5), 2)
             (tensor([0, 1]), tensor([2, 3]), tensor([4]))
         """
 
     @staticmethod
     def unsafe_split_with_sizes(
-        input: Any,
-        split_sizes: Any,
+        tensor: Any,
+        split_size_or_sections: Any,
         dim: int = 0,
         *,
         out: Tensor | tuple[Tensor, ...] | None = None,
         axis: int = 0,
     ) -> tuple[Tensor, ...]:
-        """Parts of these sizes along `dim`."""
+        """`split`, whose parts may be changed in place where that is recorded.
+
+        Examples:
+            >>> sg.unsafe_split(sg.arange(5), 2)
+            (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+        """
 
     @overload
     @staticmethod

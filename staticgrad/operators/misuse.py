@@ -142,6 +142,22 @@ def inference_changed() -> GradientError:
     )
 
 
+SEVERAL_VIEWS = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+    "modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+
+
+def part_changed(name: str, number: int, what: str) -> GradientError:
+    """The error for a recorded change of a view that a function such as `split` returned. name: of its node; number: of the
+    view among its results; what: is being changed."""
+    name = name.removesuffix("Backward0")
+    return GradientError(
+        f"Output {number} of {name} is a view and {what}. {SEVERAL_VIEWS}",
+        "change the whole at the part's place, as x[:, :2] *= 3, or a clone() of the part",
+    )
+
+
 def read_only(name: str) -> GradientError:
     return GradientError(f"{name}: this tensor's memory is read-only (it is a broadcast view)", "use x.clone() first")
 

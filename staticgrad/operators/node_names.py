@@ -26,8 +26,8 @@ class NodeName(NamedTuple):
 OWN = """
     rsqrt reciprocal trunc frac logit sinc deg2rad rad2deg angle logaddexp logaddexp2 xlogy fmax fmin ldexp polar
     elu celu gelu silu mish softplus hardtanh hardsigmoid hardswish hardshrink softshrink leaky_relu glu threshold
-    amax amin var std var_mean std_mean median nanmedian nansum mode kthvalue bmm mv dot addmm addmv addr addbmm baddbmm
-    t repeat stack split unbind index_select masked_fill triu tril trace flip roll rot90 sort topk masked_select
+    amax amin aminmax frexp var std var_mean std_mean nansum mode kthvalue bmm mv dot addmm addmv addr addbmm baddbmm
+    t repeat stack unbind index_select masked_fill triu tril trace flip roll rot90 sort topk masked_select
     scatter scatter_reduce lerp addcmul addcdiv cdist pdist pixel_shuffle pixel_unshuffle channel_shuffle embedding
     embedding_bag nan_to_num mvlgamma renorm cummax cummin diagonal diag_embed select_scatter slice_scatter diagonal_scatter
     index_copy index_fill put dist block_diag mse_loss smooth_l1_loss huber_loss nll_loss binary_cross_entropy
@@ -44,7 +44,8 @@ OTHERS = {
     "slogdet": "LinalgSlogdet", "lu_factor": "LinalgLuFactorEx",
     "prelu": "PreluKernel", "layer_norm": "NativeLayerNorm", "group_norm": "NativeGroupNorm",
     "batch_norm": "NativeBatchNorm", "chunk": "Split", "dropout": "Mul", "grid_sample": "GridSampler2D", "fold": "Col2Im",
-    "scaled_dot_product_attention": "ScaledDotProductFlashAttentionForCpu", "zero": "Zero", "tensor_split": "Slice",
+    "scaled_dot_product_attention": "ScaledDotProductFlashAttentionForCpu", "zero": "Zero", "lstsq": "LinalgLstsq",
+    "unsafe_chunk": "UnsafeSplit", "unsafe_split": "UnsafeSplit",
     **dict.fromkeys(("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), "Convolution"),
     "linear_cross_entropy": "NllLoss", "affine_grid": "AffineGridGenerator",
     "max_pool2d": "MaxPool2DWithIndices", "max_pool3d": "MaxPool3DWithIndices",
@@ -78,6 +79,11 @@ def _extreme(whole: str, pair: str) -> Callable[[Arguments, Named, Any], str]:
     return name
 
 
+def _median(name: str) -> Callable[[Arguments, Named, Any], str]:
+    """Of `median` and `nanmedian`: of all elements, or along an axis."""
+    return lambda args, named, out: f"{name}Backward{int(isinstance(out, tuple))}"
+
+
 def _padding(args: Arguments, named: Named, out: Any) -> str:
     mode = args[2] if len(args) > 2 else named.get("mode", "constant")
     widths = args[1] if len(args) > 1 else named["pad"]
@@ -105,6 +111,11 @@ def _interpolate(args: Arguments, named: Named, out: Any) -> str:
     return f"Upsample{kind}{axes}DBackward0"
 
 
+def _split(args: Arguments, named: Named, out: Any) -> str:
+    sizes = args[1] if len(args) > 1 else named.get("split_size_or_sections")
+    return "SplitWithSizesBackward0" if isinstance(sizes, (list, tuple)) else "SplitBackward0"
+
+
 def _squeeze(args: Arguments, named: Named, out: Any) -> str:
     return "SqueezeBackward1" if len(args) + len(named) > 1 else "SqueezeBackward0"
 
@@ -115,6 +126,8 @@ NAMES: dict[str, NodeName] = {
     "linear": NodeName(_linear, (1, 0, 2), ("permute", "TBackward0")),
     "max": NodeName(_extreme("Maximum", "Max")),
     "min": NodeName(_extreme("Minimum", "Min")),
+    "median": NodeName(_median("Median")),
+    "nanmedian": NodeName(_median("Nanmedian")),
     "pad": NodeName(_padding),
     "cross_entropy": NodeName(_cross_entropy),
     "unfold": NodeName(_unfold),
@@ -123,9 +136,13 @@ NAMES: dict[str, NodeName] = {
     "interpolate": NodeName(_interpolate),
     "pairwise_distance": NodeName("NormBackward1"),
     "squeeze": NodeName(_squeeze),
+    "split": NodeName(_split),
 }
 """By the function's name."""
 
+
+PARTED = frozenset({"SplitBackward0", "SplitWithSizesBackward0", "UnbindBackward0"})
+"""Nodes of functions that return several views, which may not be changed in place while that is recorded."""
 
 _RULES = """
     Tanh Sigmoid Elu Gelu Glu Softplus Hardtanh Hardswish Hardshrink Softshrink LeakyRelu LogSigmoid PreluKernel MseLoss

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from .operands import extent, integer, ndim_of
 from .slicing import cut
 
 
-@torch_function(method=True, names=("unsafe_split",), cached=routed)
+@torch_function(method=True, cached=routed)
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
@@ -25,6 +25,10 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
         >>> sg.split(sg.arange(5), 2)
         (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
+    return _split(tensor, split_size_or_sections, dim)
+
+
+def _split(tensor: Any, split_size_or_sections: Any, dim: int) -> tuple[Any, ...]:
     axis = normalize_axis(dim, ndim_of(tensor))
     whole = extent("split", tensor, axis)
     split_size = integral(split_size_or_sections)
@@ -46,18 +50,29 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
     return _parts(tensor, axis, sizes)
 
 
+@torch_function(names=("unsafe_split_with_sizes",), cached=routed)
+def unsafe_split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+    """`split`, whose parts may be changed in place where that is recorded.
+
+    Examples:
+        >>> sg.unsafe_split(sg.arange(5), 2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    return _split(tensor, split_size_or_sections, dim)
+
+
 def _parts(x: Any, axis: int, sizes: Sequence[int]) -> tuple[Any, ...]:
     ends = list(itertools.accumulate(sizes))
     return tuple(cut(x, axis, end - size, end) for size, end in zip(sizes, ends, strict=True))
 
 
-@torch_function(names=("unsafe_split_with_sizes",))
+@torch_function()
 def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ...]:
     """Parts of these sizes along `dim`."""
     return split(input, list(split_sizes), dim)
 
 
-@torch_function(names=("unsafe_chunk",), cached=routed)
+@torch_function(cached=routed)
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """At most so many parts of equal size along `dim`; the last one is smaller if need be.
 
@@ -65,6 +80,21 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
         >>> sg.chunk(sg.arange(4), 2)
         (tensor([0, 1]), tensor([2, 3]))
     """
+    return _chunk(split, input, chunks, dim)
+
+
+@torch_function(cached=routed)
+def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+    """`chunk`, whose parts may be changed in place where that is recorded.
+
+    Examples:
+        >>> sg.unsafe_chunk(sg.arange(4), 2)
+        (tensor([0, 1]), tensor([2, 3]))
+    """
+    return _chunk(_split, input, chunks, dim)
+
+
+def _chunk(cutting: Callable[[Any, int, int], tuple[Any, ...]], input: Any, chunks: int, dim: int) -> tuple[Any, ...]:
     axis = normalize_axis(dim, ndim_of(input))
     chunks = integer("chunk", "chunks", chunks)
     if chunks < 1:
@@ -72,7 +102,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     whole = extent("chunk", input, axis)
     if not whole:
         return _parts(input, axis, [0] * chunks)
-    return split(input, -(-whole // chunks), axis)
+    return cutting(input, -(-whole // chunks), axis)
 
 
 @torch_function(np.array_split, cached=routed)

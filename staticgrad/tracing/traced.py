@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -189,6 +189,10 @@ class Traced(Symbol):
 
     def _no_value(self, what: str, *advice: str) -> NoReturn:
         raise TraceError(f"{self.describe()} is traced: Python can't have {what} before the compiled function runs", *advice)
+
+    def __iter__(self) -> Iterator[AnyTensor]:
+        misuse.check_iterated(self.ndim)
+        return iter(F.unbind(self))
 
     def __bool__(self) -> bool:
         misuse.check_truth(self._count())

@@ -19,6 +19,7 @@ from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError, Where, user_line
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
 from ..operators import F, Symbol, append, flows, interception, layout_of, misuse, promotion, state, top_level
+from ..operators.node_names import PARTED, node_of
 from ..ops.leaves import constant_of
 from . import traced_backward
 from .guards import contents
@@ -340,7 +341,14 @@ class Tracer:
         """The result of a function of the package. Arrays that existed before the trace are tensors to it, so that it leaves no
         value of theirs in the trace; integers may be extents, but not as the first argument."""
         inputs = [self._read_anew(met(x), "f" if i else "fiub") for i, x in enumerate(args)]
-        return function(*inputs, **{name: self._read_anew(met(x), "f") for name, x in named.items()})
+        out = function(*inputs, **{name: self._read_anew(met(x), "f") for name, x in named.items()})
+        if out.__class__ is tuple and (node := node_of(function.__name__)) is not None:
+            made = node.name if isinstance(node.name, str) else node.name(tuple(args), named, out)
+            if made in PARTED:
+                for i, x in enumerate(cast("tuple[Any, ...]", out)):
+                    if isinstance(x, TracedView):
+                        x.part = made, i
+        return out
 
     def _read_anew(self, x: Any, kinds: str) -> Any:
         known = isinstance(x, np.ndarray) and x.dtype.kind in kinds and self.arrays.existed(x)

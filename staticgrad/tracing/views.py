@@ -19,7 +19,7 @@ from ..eager.item_assignment import fitting, places_named
 from ..eager.tensor import Tensor, unrecorded_view
 from ..errors import IndexRangeError, ShapeError
 from ..ir import Layout, Node, OpDef, View
-from ..operators import F, Symbol, apply
+from ..operators import F, Symbol, apply, misuse
 from ..operators.memory import reshaped
 from ..ops.indexing import as_read
 from ..ops.placing import written
@@ -31,13 +31,15 @@ from .traced import Alias, DataAlias, Traced
 class TracedView(Alias):
     """A view of `base` on the same tape. maker: the node that took it at first."""
 
-    __slots__ = ("maker", "unrecorded")
+    __slots__ = ("maker", "part", "unrecorded")
 
     detaches = False
 
     def __init__(self, tracer: Any, base: Traced, maker: Node):
         self.maker: Node | None = maker
         self.unrecorded: bool = not modes.now.grad or (isinstance(base, TracedView) and base.unrecorded)
+        self.part: tuple[str, int] | None = base.part if isinstance(base, TracedView) else None
+        """The node of a function such as `split` that returned it, or that a view was taken of, and which result that is."""
         super().__init__(tracer, base)
         self._seen, self._fresh = base.node, maker
 
@@ -53,6 +55,8 @@ class TracedView(Alias):
                 "no_grad: whether the view has a gradient is ambiguous",
                 "take the view where the change is made: both inside sg.no_grad(), or both outside",
             )
+        if self.part is not None and self.base.requires_grad and not self.root.is_leaf:
+            raise misuse.part_changed(*self.part, "its base or another view of its base has been modified inplace")
         before, modes.now.grad = modes.now.grad, not self.unrecorded
         try:
             node: Node = self.tracer.apply_plainly(self.maker.op, (self.base,), self.maker.attrs).node
@@ -98,6 +102,8 @@ class TracedView(Alias):
         """Raises GradientError for a change that is to be recorded, where the view itself was not."""
         if modes.now.grad and self.unrecorded and (value_tracked or self.requires_grad or self.root.requires_grad):
             raise unrecorded_view("is being modified inplace")
+        if modes.now.grad and self.part is not None and self.requires_grad:
+            raise misuse.part_changed(*self.part, "is being modified inplace")
 
     def follows(self) -> bool:
         """Whether a change of it is one of its base. Otherwise it gets a value of its own."""

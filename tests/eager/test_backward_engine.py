@@ -108,6 +108,79 @@ def test_hooks_before_a_node_with_several_results():
     assert seen[-1] == 1
 
 
+FLOATS = [2.0, 1.0, 3.0, 5.0]
+SEVERAL = {
+    "split": (lambda x: x.split(2), 2, [1, 1, 10, 10]),
+    "unbind": (lambda x: x.reshape(2, 2).unbind(), 2, [1, 1, 10, 10]),
+    "chunk": (lambda x: x.chunk(2), 2, [1, 1, 10, 10]),
+    "moments": (lambda x: sg.std_mean(x, correction=0), 2, None),
+    "extremes": (sg.aminmax, 2, [0, 1, 0, 10]),
+    "max": (lambda x: x.max(0), 1, [0, 0, 0, 1]),
+    "sort": (lambda x: x.sort(), 1, [1, 1, 1, 1]),
+    "eigh": (lambda x: sg.linalg.eigh(sg.diag(x)), 2, None),
+    "svd": (lambda x: sg.linalg.svd(sg.diag(x)), 3, None),
+    "softmax": (lambda x: (x.softmax(0),), 1, None),
+    "loss": (lambda x: (sg.nn.functional.mse_loss(x, x.detach() + 1),), 1, [-0.5] * 4),
+}
+
+
+@pytest.mark.parametrize("create", [False, True], ids=["", "recorded"])
+@pytest.mark.parametrize("case", SEVERAL)
+def test_hooks_after_a_node_see_what_the_call_got_and_gave(case: str, create: bool):
+    """They are called once, with the gradients of all results and of what the call read."""
+    call, results, wanted = SEVERAL[case]
+
+    def gradient(factor):
+        x, seen = sg.tensor(FLOATS, requires_grad=True, dtype=sg.float64), []
+        h = x * 1
+        outs = [y for y in call(h) if y.requires_grad]
+
+        def hook(inputs, outputs):
+            seen.append((len(inputs), len(outputs), inputs[0].shape, inputs[0].tolist()))
+            return tuple(None if g is None else g * factor for g in inputs)
+
+        if factor is not None:
+            outs[-1].grad_fn.register_hook(hook)
+        (g,) = sg.grad(sum((y * 10**i).sum() for i, y in enumerate(outs)), x, create_graph=create)
+        return g.tolist(), seen
+
+    plain, _ = gradient(None)
+    found, seen = gradient(3)
+    assert [s[1] for s in seen] == [results]
+    assert seen[0][2] in ((4,), (2, 2), (4, 4))
+    assert found == pytest.approx([3 * g for g in plain])
+    if wanted is not None:
+        assert plain == pytest.approx(wanted)
+
+
+def test_hooks_of_results_come_before_those_of_their_node():
+    x, seen = leaf(6), []
+    a, b, _ = (x * 1).split(2)
+    a.grad_fn.register_prehook(lambda gs: seen.append("before") or tuple(None if g is None else g * 10 for g in gs))
+    b.grad_fn.register_hook(lambda gi, go: seen.append(("after", gi[0].tolist(), [g is None for g in go])))
+    a.register_hook(lambda g: seen.append("a"))
+    b.register_hook(lambda g: seen.append("b"))
+    b.retain_grad()
+    (a * 2 + b).sum().backward()
+    assert seen == ["a", "b", "before", ("after", [20, 20, 10, 10, 0, 0], [False, False, True])]
+    assert (x.grad.tolist(), b.grad.tolist()) == ([20, 20, 10, 10, 0, 0], [1, 1])
+
+
+def test_a_pass_through_a_call_ends_at_what_the_call_read():
+    x = leaf(2)
+    h = x * 2
+    loss = sg.nn.functional.mse_loss(h * 3, h)  # one operand is made of the other
+    seen = []
+    loss.grad_fn.register_hook(lambda inputs, outputs: seen.append([g.tolist() for g in inputs]))
+    loss.backward(retain_graph=True)
+    assert seen == [[[4, 4], [-4, -4]]]
+    assert x.grad.tolist() == [16, 16]
+    assert [g.tolist() for g in loss.grad_fn(sg.tensor(1.0))] == seen[0]
+    values, _ = sg.tensor([1.0, 2.0], requires_grad=True).split(1)
+    with sg.no_grad():
+        assert values.grad_fn(sg.ones(1), sg.ones(1) * 2).tolist() == [1, 2]  # nobody has asked for the other's node
+
+
 def test_callbacks_come_after_the_pass():
     x, seen = leaf(1), []
     queue = Variable._execution_engine.queue_callback

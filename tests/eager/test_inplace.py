@@ -707,3 +707,81 @@ def test_a_tensor_that_is_changed_by_itself(name, compiled):
     else:
         call(x)
         assert x.grad is not None
+
+
+# parts of a whole ---------------------------------------------------------------------------------------------------------
+
+PARTS = {
+    "split": (lambda x: x.split(2), "Output 0 of Split "),
+    "sizes": (lambda x: x.split([2, 4]), "Output 0 of SplitWithSizes "),
+    "chunk": (lambda x: x.chunk(3), "Output 0 of Split "),
+    "unbind": (lambda x: x.reshape(3, 2).unbind(), "Output 0 of Unbind "),
+    "iteration": (lambda x: list(x.reshape(3, 2)), "Output 0 of Unbind "),
+}
+PART_CHANGES = {
+    "method": lambda part: part.mul_(2),
+    "item": lambda part: part.__setitem__(0, 1.0),
+    "view": lambda part: part[:1].zero_(),
+}
+
+
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+@pytest.mark.parametrize("change", PART_CHANGES)
+@pytest.mark.parametrize("case", PARTS)
+def test_parts_are_not_changed_where_that_is_recorded(case: str, change: str, mode: str):
+    cut, text = PARTS[case]
+
+    def step(x, recorded):
+        h = x * 1
+        part = cut(h)[0]
+        with sg.set_grad_enabled(recorded):
+            PART_CHANGES[change](part)
+        return h, sg.grad(h.sum(), x)[0]
+
+    x = sg.arange(1.0, 7, requires_grad=True)
+    run = step if mode == "eager" else sg.compile(step)
+    with pytest.raises(sg.GradientError, match=text + "is a view and is being modified inplace. .* multiple views"):
+        run(x, True)
+    h, g = run(x, False)
+    assert g.tolist() == [1] * 6
+    assert h[0].item() == (2 if change == "method" else change == "item")
+
+
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+@pytest.mark.parametrize("case", PARTS)
+def test_parts_of_a_changed_whole_have_no_gradient(case: str, mode: str):
+    cut, _ = PARTS[case]
+
+    def step(x, of_part):
+        h = x * 1
+        parts = cut(h)
+        h.mul_(2)
+        return sg.grad((parts[0] if of_part else h).sum(), x)[0]
+
+    x = sg.arange(1.0, 7, requires_grad=True)
+    run = step if mode == "eager" else sg.compile(step)
+    with pytest.raises(sg.GradientError, match="its base or another view of its base has been modified inplace"):
+        run(x, True)
+    assert run(x, False).tolist() == [2] * 6
+
+
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+@pytest.mark.parametrize(
+    "cut", [lambda x: x.tensor_split(3), lambda x: x.unsafe_split(2), lambda x: x.unsafe_chunk(3), lambda x: x.hsplit(3)],
+    ids=["tensor_split", "unsafe_split", "unsafe_chunk", "hsplit"],
+)  # fmt: skip
+def test_parts_that_may_be_changed(cut: Any, mode: str):
+    def step(x):
+        h = x * 1
+        cut(h)[1].mul_(3)
+        return sg.grad(h.sum(), x)[0]
+
+    run = step if mode == "eager" else sg.compile(step)
+    assert run(sg.ones(6, requires_grad=True)).tolist() == [1, 1, 3, 3, 1, 1]
+
+
+def test_maxima_are_no_parts():
+    x = sg.tensor([[1.0, 2.0]], requires_grad=True)
+    values, _ = x.max(1)
+    values.mul_(3).sum().backward()
+    assert x.grad.tolist() == [[0, 3]]
