@@ -1,7 +1,7 @@
 """The time of each of the first steps of a program: eager, compiled, in a Session, and in PyTorch.
 
     python -m benchmarks warmup [--case digits c51] [--steps 1000] [--json FILE] [--picture FILE]
-    python -m benchmarks warmup --read FILE [FILE ...] [--picture FILE]
+    python -m benchmarks warmup --read FILE [FILE ...] [--picture FILE] [--bars FILE]
 
 Each curve is a process. Ours run twice: the first finds an empty kernel cache, and the second the one that the first left after
 it had waited for its kernels. All run again beside a process that keeps one CPU busy. Curves of a case take turns.
@@ -90,6 +90,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--read", nargs="+", metavar="FILE", help="show these results instead of new ones")
     parser.add_argument("--json", metavar="FILE", help="write all results to this file")
     parser.add_argument("--picture", metavar="FILE", help="draw the curves on an idle machine")
+    parser.add_argument(
+        "--bars", metavar="FILE", help=f"draw the seconds of the first {WHOLE} steps of the first case, as bars"
+    )
     return parser.parse_args(arguments)
 
 
@@ -102,6 +105,8 @@ def main(arguments: list[str]) -> None:
     print(text(results, options.clock))
     if options.picture:
         draw(results, options.clock, options.picture)
+    if options.bars:
+        draw_bars(results, options.clock, options.case[0], options.bars)
 
 
 # measuring ------------------------------------------------------------------------------------------------------------
@@ -341,6 +346,37 @@ def draw(runs: Iterable[Mapping[str, Any]], clock: str, file: str) -> None:
             panel.remove()
         figure.legend(handles.values(), handles, loc="outside lower center", ncols=4, frameon=False)
         figure.savefig(file, metadata={"Date": None} if file.endswith(".svg") else None)
+
+
+def draw_bars(runs: Iterable[Mapping[str, Any]], clock: str, case: str, file: str) -> None:
+    """Seconds of a whole program in each mode: what its steps take at their steady time and, pale, the rest: the start of
+    the process and the slower first steps. The background is transparent; the text can be read on white and on black."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    parts = {}
+    for curve, rows in curves(runs).items():
+        if curve.case == case and not curve.busy and curve.mode != ROUTE:
+            level, *_, program = figures(rows, clock, None, None)
+            if program is not None:
+                kind = f", {curve.cache} cache" if curve.cache else ""
+                parts[curve.mode.replace("torch", "PyTorch") + kind] = program, level * WHOLE / 1e6
+    ordered = sorted(parts.items(), key=lambda part: -part[1][0])
+    plain = {"svg.hashsalt": "staticgrad", "font.size": 9, "text.color": "#777", "ytick.color": "#777"}
+    with matplotlib.rc_context(plain):
+        figure = Figure(figsize=(7, 0.32 * len(ordered) + 0.5), layout="constrained")
+        axes = figure.subplots()
+        for y, (name, (program, steps)) in enumerate(ordered):
+            color = STYLES[name.partition(",")[0].replace("PyTorch", "torch")][0]
+            axes.barh(y, program - steps, color=color, alpha=0.4)
+            axes.barh(y, steps, left=program - steps, color=color)
+            axes.text(program, y, f" {program:.2f} s", va="center")
+        axes.set_yticks(range(len(ordered)), [name for name, _ in ordered])
+        axes.set_xticks([])
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+        axes.set_xlim(0, 1.12 * ordered[0][1][0])
+        figure.savefig(file, transparent=True, metadata={"Date": None} if file.endswith(".svg") else None)
 
 
 if __name__ == "__main__":

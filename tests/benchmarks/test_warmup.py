@@ -88,3 +88,12 @@ def test_the_command(busy: bool, tmp_path: Path, capsys: pytest.CaptureFixture[s
     command.main(["warmup", "--read", str(results), "--picture", str(picture)])
     assert capsys.readouterr().out == told
     assert picture.read_text().startswith("<?xml")
+
+
+def test_bars(tmp_path):
+    runs = [run([100_000, *[1000] * 999], mode, cache) for mode in ("eager", "compiled") for cache in ("empty", "full")]
+    runs += [run([2000] * 1000, "torch"), run([3000] * 1000, warmup.ROUTE)]
+    warmup.draw_bars(runs, "wall", "digits", str(tmp_path / "bars.svg"))
+    text = (tmp_path / "bars.svg").read_text()
+    assert all(f"<!-- {name} -->" in text for name in ("eager, empty cache", "compiled, full cache", "PyTorch"))
+    assert warmup.ROUTE not in text
