@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ArgumentError, StaticgradError, user_line
-from .libraries import need
+from .libraries import is_installed, need
 from .types import Shape, shape_text
 
 if TYPE_CHECKING:
@@ -146,11 +146,21 @@ class Communicator:
         return int(self.count[0])
 
     @property
+    def native(self) -> bool:
+        """Whether plans call MPI themselves, also where processes are supposed to be there."""
+        return self.mpi is not None or (self.size > 1 and is_installed("mpi4py"))
+
+    @property
+    def present(self) -> int:
+        """The number of members that there are."""
+        return 1 if self.mpi is None else self.size
+
+    @property
     def handle(self) -> int:
-        """What MPI's C functions take for the group."""
+        """What MPI's C functions take for the members that there are."""
         from mpi4py import MPI
 
-        return int(MPI._handleof(self.mpi))
+        return int(MPI._handleof(MPI.COMM_SELF if self.mpi is None else self.mpi))
 
     # each of these takes an array that is contiguous, in row-major order, and writes into it or into `out`
 

@@ -2,8 +2,8 @@
 
 One process plans the step as one of N would, and times its instructions. What a process exchanges takes the time of the best
 of a few algorithms on a network of a latency and a rate: the alpha-beta model of collectives (Thakur, Rabenseifner and Gropp,
-"Optimization of collective communication operations in MPICH", 2005). Exchanges follow one another and go on beside the
-instructions that do not need their results, which come last.
+"Optimization of collective communication operations in MPICH", 2005). Exchanges follow one another, and go on beside the
+instructions between the one that begins an exchange and the one that waits for its end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..base import communicators
-from ..compiler.lower.instructions import PER_RUN
+from ..base.libraries import need
+from ..compiler.backend.abi import MATCH, START, WAIT
 from ..distributed import destroy_process_group, is_initialized
 from ..viz.subjects import called, compiled_of
 from .programs import Misuse, inputs_of, subject
@@ -33,7 +34,7 @@ class Net(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """Of one number of processes. Times in seconds; memory in bytes: variables, results and the arena of a plan."""
+    """Of one number of processes. Times in seconds; memory in bytes, see `Plan.footprint`."""
 
     ranks: int
     step: float
@@ -83,57 +84,26 @@ def duration(kind: str, size: int, ranks: int, net: Net) -> tuple[float, str]:
 
 def predict(plan: Any, times: Mapping[int, float], ranks: int, net: Net) -> Prediction:
     """The step of a plan that was made for so many processes. times: microseconds of instructions, by number."""
-    graph = plan.builder.graph
-    now, link, waited, communicating, latency = 0.0, 0.0, 0.0, 0.0, 0.0
-    ends: dict[Any, float] = {}
-    after: set[Any] = set()
-    """Nodes that need the result of an exchange."""
-    late: list[tuple[float, Any]] = []
+    now = link = waited = communicating = latency = 0.0
+    ends: dict[int, float] = {}
+    """Of what has begun, by its state."""
     used: dict[str, None] = {}
-    if any(node.op.exchanges for node in graph.nodes):
-        communicating = link = latency = math.ceil(math.log2(ranks)) * net.latency  # processes compare their plans
-    for i, instruction in enumerate(plan.instructions):
-        nodes = {*instruction.nodes, *([] if instruction.node is None else [instruction.node])}
-        took = times.get(i, 0.0) * 1e-6
-        exchanges = [node for node in nodes if node.op.exchanges]
-        if exchanges:
-            node = exchanges[0]
-            cost, algorithm = duration(node.op.name, node.inputs[0].type.nbytes, ranks, net)
-            used[algorithm] = None
-            latency += duration(node.op.name, 0, ranks, net)[0]
+    for i, each in enumerate(plan.instructions):
+        if each.control == START:
+            kind, size = ("compare", 0) if each.node is None else (each.node.op.name, each.node.inputs[0].type.nbytes)
+            cost, algorithm = duration(kind, size, ranks, net)
+            if each.node is not None:
+                used[algorithm] = None
+            latency += duration(kind, 0, ranks, net)[0]
             communicating += cost
-            link = ends[node] = max(now, link) + cost
-            after |= _reading(graph, node)
-        elif nodes & after:
-            late.append((took, nodes))
+            link = ends[id(each.size_array)] = max(now, link) + cost
+        elif each.control in (WAIT, MATCH):
+            end = ends[id(each.size_array)]
+            now, waited = max(now, end), waited + max(0.0, end - now)
         else:
-            now += took
-    for took, nodes in late:
-        ready = max((end for node, end in ends.items() if nodes & _reading(graph, node)), default=0.0)
-        waited += max(0.0, ready - now)
-        now = max(now, ready) + took
-    now, waited = max(now, link), waited + max(0.0, link - now)
+            now += times.get(i, 0.0) * 1e-6
     hidden = 1 - waited / communicating if communicating else 1.0
-    return Prediction(ranks, now, now - waited, communicating, max(0.0, hidden), latency, _memory(plan), ", ".join(used))
-
-
-def _reading(graph: Any, node: Any) -> set[Any]:
-    """The nodes that need the value of an exchange, other exchanges aside, which only begin after it."""
-    found: set[Any] = set()
-    waiting = [user for user in graph.succ[node] if not user.op.exchanges]
-    while waiting:
-        user = waiting.pop()
-        if user not in found:
-            found.add(user)
-            waiting += [other for other in graph.succ[user] if not other.op.exchanges]
-    return found
-
-
-def _memory(plan: Any) -> int:
-    arrays: dict[int, int] = {id(array): array.nbytes for array in plan.bound.values()}
-    roots = {buffer.root for instruction in plan.instructions for buffer, _ in instruction.buffers}
-    found: int = plan.memory[0] + sum(arrays.values()) + sum(root.nbytes for root in roots if root.kind in PER_RUN)
-    return found
+    return Prediction(ranks, now, now - waited, communicating, max(0.0, hidden), latency, plan.footprint, ", ".join(used))
 
 
 def scale(given: Namespace) -> int:
@@ -144,6 +114,8 @@ def scale(given: Namespace) -> int:
         ranks = []
     if not ranks or min(ranks) < 1:
         raise Misuse(f"--ranks are numbers of processes, for example 8,64,512, got {given.ranks!r}")
+    if max(ranks) > 1:
+        need("mpi4py", "mpi")
     net = network(given.net)
     found = [*_predictions(given, ranks, net)]
     if given.json:

@@ -142,7 +142,7 @@ def _native(function: str) -> Native:
     def plan(node: Node, layouts: Sequence[Layout]) -> list[Exchange] | None:
         sent, reduction = node.inputs[0].type, node.attrs.get("reduction", "")
         carried = sent.dtype.char in CARRIED and sent.size and reduction != "avg"
-        if not carried or group(node.attrs["group_number"]).mpi is None:
+        if not carried or not group(node.attrs["group_number"]).native:
             return None
         root = node.attrs.get("root")
         how = [*([reduction] if reduction else []), *([] if root is None else ["to" if reduction else "from", root])]

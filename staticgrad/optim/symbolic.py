@@ -11,7 +11,7 @@ from .. import static
 from ..base.types import get_default_dtype
 from ..eager import Tensor
 from ..errors import ArgumentError, GraphError
-from ..operators import Symbol
+from ..operators import F, Symbol
 from ..static.graphs import element
 from .groups import Member, ParamGroup
 
@@ -94,8 +94,16 @@ def _slots(optimizer: Optimizer, group: ParamGroup, v: Any) -> dict[str, Any]:
     kept = optimizer.kept(group, v)
     for name in kept:
         if name not in known:
-            known[name] = static.Variable(optimizer.first(name, v, group), trainable=False, name=f"{v.name}/{name}")
+            known[name] = static.Variable(_first(optimizer.first(name, v, group)), trainable=False, name=f"{v.name}/{name}")
     return {name: known[name] for name in kept}
+
+
+def _first(values: np.ndarray) -> Any:
+    """The first value of a slot. Equal elements are one number in the graph, so it takes no memory."""
+    if values.size < 2 or (values != values.flat[0]).any():
+        return values
+    with static.control_dependencies(None):
+        return F.broadcast_to(static.constant(values.flat[0], values.dtype), values.shape)
 
 
 def _step(optimizer: Optimizer, graph: Any, place: int) -> Any:

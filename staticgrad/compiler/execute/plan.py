@@ -22,7 +22,7 @@ from ...ops.random import generator
 from ..backend import abi as t
 from ..backend import kernel_cache
 from ..backend.machine_code import arrive
-from ..lower.instructions import Buffer, Instruction, Memory
+from ..lower.instructions import PER_RUN, Buffer, Instruction, Memory
 from ..lower.placement import free_stacks, lacks
 from ..runtime import loader, thread_pool, threads
 from ..runtime.allocation import give_up_spare, room
@@ -562,6 +562,13 @@ class Plan:
     def memory(self) -> Memory:
         """Bytes of the arena of the plan's own buffers, and the most that are live in one instruction."""
         return self.builder.memory
+
+    @property
+    def footprint(self) -> int:
+        """Bytes that runs take: the arena, variables, inputs and results. A process has those of code and libraries besides."""
+        arrays = {id(array): array.nbytes for array in self.bound.values()}
+        roots = {buffer.root for instruction in self.instructions for buffer, _ in instruction.buffers}
+        return self.memory.arena + sum(arrays.values()) + sum(root.nbytes for root in roots if root.kind in PER_RUN)
 
     @property
     def kernels(self) -> int:

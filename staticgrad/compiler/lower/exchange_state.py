@@ -53,7 +53,7 @@ class GroupExchanges:
     def _bind(self, known: Functions, members: Communicator) -> None:
         """Enter the group's functions and operands."""
         state, word = self.compare.size_array, known.dtype(np.dtype(np.int64))
-        state[t.FOUND // 8], state[t.MEMBERS // 8] = self.found.ctypes.data, members.size
+        state[t.FOUND // 8], state[t.MEMBERS // 8] = self.found.ctypes.data, members.present
         state[t.DIGEST // 8], state[t.COUNT_OF_GROUP // 8] = digest(["compiled", *self.texts]), members.count.ctypes.data
         addresses = state.ctypes.data + t.MINE, self.found.ctypes.data
         _enter(state, known, members, "Iallgather", [addresses[0], 1, word, addresses[1], 1, word, members.handle])
@@ -129,6 +129,10 @@ def _enter_exchange(instruction: Instruction, known: Functions, members: Communi
     call = instruction.exchange
     assert call is not None
     state, (sent, _), (received, _) = instruction.size_array, *instruction.buffers
+    if members.mpi is None:  # others are only supposed to be there: a barrier of this process stands for the exchange
+        _enter(state, known, members, "Ibarrier", [members.handle])
+        state[t.SENT // 8] = state[t.RECEIVED // 8] = 0
+        return
     dtype, op = known.dtype(sent.dtype), known.op(call.reduction)
     count = received.nbytes // received.dtype.itemsize
     send, receive = t.OPERANDS, t.OPERANDS + 8
