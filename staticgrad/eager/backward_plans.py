@@ -167,6 +167,7 @@ def planned(
     whole = mode.whole
     if whole is OFF.whole or mode.anomaly or not roots or (frontends.tracing and intercepted()):
         return None
+    mode.passes += 1
     record = roots[0]._record
     if record is None:
         return None

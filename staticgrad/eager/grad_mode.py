@@ -73,8 +73,8 @@ class Mode:
     backward pass is computing on bare arrays, so ops of arrays give arrays; saver: takes over what operations save; apart:
     there is a saver, or anomaly is on, so that functions run op by op; watched: so it is, or lines are noted; engine: the
     backward pass under way; inference: inside `inference_mode`; quiet: calls a function with NumPy's floating-point warnings
-    off. calls: see `call_cache.py`; passing: when the latest call of a composite function began and ended that was recorded op
-    by op because its plan waits.
+    off. calls: see `call_cache.py`; passes: how many backward passes there were that may be plans; passing: when the latest
+    call of a composite function began and ended that was recorded op by op because its plan waits.
 
     A record notes its line for errors of in-place changes. As that takes a tenth of an operation's time, it is done for the
     first `NOTED` records, in which a mistake of the program shows, after such an error, and while anomalies are detected.
@@ -90,7 +90,7 @@ class Mode:
 
     __slots__ = (
         "_anomaly", "_left", "_saver", "apart", "arrays", "calls", "check_nan", "engine", "grad", "heavy", "inference", "least",
-        "numpy", "others", "passing", "quiet", "waits", "watched", "whole",
+        "numpy", "others", "passes", "passing", "quiet", "waits", "watched", "whole",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -108,6 +108,7 @@ class Mode:
         self.calls, self.others = CallCache(OF_THREAD), CallCache(OF_THREAD)
         """What is known of calls; the same while the other one, kernels or NumPy, runs plans."""
         self.kernels = DEFAULT
+        self.passes = 0
         self.passing = 0, 0
         # NumPy keeps its error state in a context variable. Entering a context that is ready takes 0.1 us, np.errstate
         # 1 us. The caller's own state is left alone.

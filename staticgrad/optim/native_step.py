@@ -53,7 +53,9 @@ class NativeStep:
         """Whether the plan is there, bound to the arrays: False while it waits, None where there is none. Until then nothing
         here refers to them."""
         if self.run is None:
-            call = modes.now.calls[self.key] or requests.begin(self.key, uses_of(max([p._data.size for p in self.places])))
+            call = modes.now.calls[self.key]
+            if call is None:
+                call = requests.begin(self.key, uses_of(max([p._data.size for p in self.places])), steps=True)
             if call.waits:
                 call = requests.call(self.key, call, self.make)
             plan = call.plan

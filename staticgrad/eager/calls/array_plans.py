@@ -42,6 +42,7 @@ class ArrayPlan:
     """
 
     memory: ClassVar[Memory] = Memory()
+    waits: ClassVar[bool] = False
 
     def __init__(self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node] = ()):
         if any(isinstance(node.op.emit, Region) for node in graph.nodes):

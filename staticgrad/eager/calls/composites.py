@@ -104,7 +104,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
                 ready, numbers = opened
                 arrays += numbers
             else:
-                ready = known or requests.begin(whole, uses_of(max([a.size for a in arrays]), soon(args)))
+                ready = known or requests.begin(whole, uses_of(max([a.size for a in arrays]), soon(args)), steps=True)
                 if ready.waits:
                     ready = requests.call(whole, ready, make, args, named, tensors, grad)
                     if ready.waits:  # the operations inside will have no use for kernels of their own

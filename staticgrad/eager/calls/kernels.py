@@ -37,6 +37,8 @@ ALONE = 32 * USES
 """As `USES`, of an operation by itself: a plan that takes over what it is a part of makes its own superfluous."""
 LEAST = 4
 """As `USES`, of large arrays: most shapes of a short program come once or twice."""
+NEAR = 4
+"""Backward passes between two calls that are parts of steps of training with the same shapes; see `Waiting.count`."""
 WORK = USES << 17
 """Elements that NumPy computes in all these calls: of larger arrays there are fewer calls."""
 SPARE = 3
@@ -151,21 +153,42 @@ NONE = Call(None, why="kernels have no part in it, or not all")
 
 
 class Waiting(Call):
-    """The call of a key in one thread until its plan takes over. last: the call that it takes over; left: how many calls come
-    until then; begun: when the first one came."""
+    """The call of a key in one thread until its plan takes over. last: the call that it takes over at the latest; left: how
+    many calls come until then; begun: when the first one came; steps: it may be a part of steps of training; row: how many came
+    in a row with it; latest: the number of backward passes before the latest call; asked: the plan was asked for."""
 
-    __slots__ = ("begun", "last", "left")
+    __slots__ = ("asked", "begun", "last", "latest", "left", "row", "steps")
     waits = True
 
-    def __init__(self, last: int):
+    def __init__(self, last: int, steps: bool):
         super().__init__(None)
         self.last = self.left = last
+        self.steps, self.asked = steps, False
         self.begun = time.monotonic()
+        self.row, self.latest = 0, -1
+
+    def count(self, passes: int) -> bool:
+        """Count a call, before which there were so many backward passes. Returns whether it asks for the plan.
+
+        The call in the middle does. A step of training is what lies between two backward passes: a call that comes in several
+        of them in a row asks in the second one, and its plan takes over in the fourth. A program with ever other shapes may
+        need few of them again.
+        """
+        self.left -= 1
+        if self.steps and passes != self.latest:
+            self.row = self.row + 1 if passes - self.latest <= NEAR else 1
+            self.latest = passes
+            if self.row == LEAST:
+                self.left = 0
+        asks = not self.asked and (self.left == self.last - self.last // 2 or self.row == LEAST // 2)
+        self.asked |= asks
+        return asks
 
     def due(self) -> float:
         """The time of the monotonic clock at which the plan takes over if calls go on coming as they came."""
         now = time.monotonic()
-        return now + (now - self.begun) * self.left / max(self.last - self.left, 1)
+        part = (LEAST - self.row) / (self.row - 1) if self.row > 1 else self.left / max(self.last - self.left, 1)
+        return now + (now - self.begun) * part
 
 
 def _fast(plan: Plan) -> Callable[..., Any]:
@@ -214,20 +237,27 @@ class Requests:
         """Those that any thread asked for, by key, among others: of who runs the plans of this thread."""
         return by_numpy if modes.now.numpy else shared
 
-    def begin(self, key: Hashable, last: int) -> Call:
-        """The first call of a key, which `call` counts. last: the call that its plan takes over."""
-        modes.now.calls[key] = waiting = Waiting(last)
+    def begin(self, key: Hashable, last: int, steps: bool = False) -> Call:
+        """The first call of a key, which `call` counts. last: the call that its plan takes over at the latest; steps: it may be
+        a part of steps of training."""
+        mode = modes.now
+        mode.calls[key] = waiting = Waiting(last, steps)
         return waiting
 
     def call(self, key: Hashable, waiting: Any, make: Make, *args: Any) -> Call:
         """Count a call of a key that waits for its plan; who computes it. make: gives the program, of `args`, and how that is
         used."""
         mode = modes.now
-        waiting.left -= 1
-        asks = waiting.left == waiting.last - waiting.last // 2
-        if waiting.left > 0 and not mode.waits and not (asks and (self.made(key, waiting, make, *args).vain or mode.numpy)):
+        asks = waiting.count(mode.passes)
+        early = waiting.left > 0 and not mode.waits
+        if early and not asks:
             return waiting  # type: ignore[no-any-return]
-        mode.calls[key] = call = self.made(key, waiting, make, *args)
+        call = self.made(key, waiting, make, *args)
+        if early and not (call.vain or mode.numpy):
+            if call.plan is not None and not call.plan.waits:  # the step that asks is slow in any case
+                call.arrive()
+            return waiting  # type: ignore[no-any-return]
+        mode.calls[key] = call
         call.arrive()
         return call
 
