@@ -306,3 +306,24 @@ def test_only_the_compiler_imports_heavy_libraries_outside_functions():
             if heavy and not lazy and not module_name(path).startswith("compiler."):
                 found.append(f"{module_name(path)}, line {node.lineno}: {', '.join(heavy)}")
     assert found == []
+
+
+OUTER = ("compat", "interchange", "viz", "distributions", "utils")
+"""Rooms that stand on the core and that the core does not know."""
+
+
+def test_the_dialect_takes_the_core_through_one_module():
+    """`compat/tf1/core.py` lists what TensorFlow 1's dialect takes of other rooms."""
+    taken = {i.module for path in FILES for i in imports_of(path) if i.target and room_of(i.target) != "compat"}
+    assert [module for module in sorted(taken) if module.startswith("compat")] == ["compat.tf1.core"]
+
+
+def test_outer_rooms_take_public_names_of_others():
+    found = []
+    for path in FILES:
+        room = path.relative_to(PACKAGE).parts[0]
+        for node in ast.walk(tree_of(path)) if room in OUTER else ():
+            if isinstance(node, ast.ImportFrom) and node.level > len(path.relative_to(PACKAGE).parts) - 1:
+                private = [alias.name for alias in node.names if alias.name.startswith("_")]
+                found += [f"{module_name(path)}, line {node.lineno}: {', '.join(private)}"] if private else []
+    assert found == []

@@ -186,7 +186,7 @@ class RNNBase(Module):
         kind = KINDS[self.mode] if type(self).cell is RNNBase.cell else type(self)
         if present is None and kind.cell.__module__ == __name__:
             nonlinearity = self.nonlinearity
-            ys, *state = _recurrence(kind, self.hidden_size, nonlinearity, reverse, x, *weights, *begin)
+            ys, *state = recurrence(kind, self.hidden_size, nonlinearity, reverse, x, *weights, *begin)
             return tuple(state), ys
         return _layer_of(self, reverse, x, weights, begin, present)
 
@@ -247,7 +247,7 @@ def _layer_of(
 
 
 @composite
-def _recurrence(kind: Any, size: int, nonlinearity: str, reverse: bool, x: Any, *operands: Any) -> tuple[Any, ...]:
+def recurrence(kind: Any, size: int, nonlinearity: str, reverse: bool, x: Any, *operands: Any) -> tuple[Any, ...]:
     """(outputs, *last state) of a layer of this class."""
     layer = _Cell(kind, size, nonlinearity)
     state, ys = _layer_of(layer, reverse, x, operands[:5], operands[5:], None)

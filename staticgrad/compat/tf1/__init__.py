@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import names, paths, summary
+from . import names, summary
 
 __all__ = names.enter(sys.modules[__name__])
-paths.enter(sys.modules[__name__])
+names.enter_module_paths(sys.modules[__name__])
 for _path in (*names.NAMES, *names.SPACES):
     if _path:
         names.refuse_in(f"tf.{_path}", sys.modules[f"{__name__}.{_path}"])

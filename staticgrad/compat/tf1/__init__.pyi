@@ -7,7 +7,6 @@ from . import data as data
 from . import debugging as debugging
 from . import distributions as distributions
 from . import errors as errors
-from . import estimator as estimator
 from . import flags as flags
 from . import gfile as gfile
 from . import image as image
@@ -75,13 +74,6 @@ from .control import scan as scan
 from .control import tuple_ as tuple
 from .control import vectorized_map as vectorized_map
 from .control import while_loop as while_loop
-from .custom_gradients import NoGradient as NoGradient
-from .custom_gradients import NotDifferentiable as NotDifferentiable
-from .custom_gradients import RegisterGradient as RegisterGradient
-from .custom_gradients import custom_gradient as custom_gradient
-from .custom_gradients import grad_pass_through as grad_pass_through
-from .custom_gradients import no_gradient as no_gradient
-from .custom_gradients import recompute_grad as recompute_grad
 from .debugging import assert_equal as assert_equal
 from .debugging import assert_greater as assert_greater
 from .debugging import assert_greater_equal as assert_greater_equal
@@ -168,10 +160,17 @@ from .gathering import unique as unique
 from .gathering import where_v2 as where_v2
 from .gradients import AggregationMethod as AggregationMethod
 from .gradients import IndexedSlices as IndexedSlices
+from .gradients import NoGradient as NoGradient
+from .gradients import NotDifferentiable as NotDifferentiable
+from .gradients import RegisterGradient as RegisterGradient
 from .gradients import UnconnectedGradients as UnconnectedGradients
 from .gradients import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
+from .gradients import custom_gradient as custom_gradient
+from .gradients import grad_pass_through as grad_pass_through
 from .gradients import gradients as gradients
 from .gradients import hessians as hessians
+from .gradients import no_gradient as no_gradient
+from .gradients import recompute_grad as recompute_grad
 from .graph import Graph as Graph
 from .graph import GraphKeys as GraphKeys
 from .graph import add_to_collection as add_to_collection
@@ -217,7 +216,6 @@ from .linalg import sqrtm as matrix_square_root
 from .linalg import svd as svd
 from .linalg import trace as trace
 from .linalg import triangular_solve as matrix_triangular_solve
-from .logging import get_logger as get_logger
 from .math import accumulate_n as accumulate_n
 from .math import add_n as add_n
 from .math import arg_max as arg_max
@@ -251,15 +249,16 @@ from .meta_graph import GraphDef as GraphDef
 from .meta_graph import MetaGraphDef as MetaGraphDef
 from .meta_graph import NodeDef as NodeDef
 from .meta_graph import import_graph_def as import_graph_def
+from .nn.spatial import batch_to_space_nd as batch_to_space_nd
 from .nn.spatial import conv as conv
 from .nn.spatial import conv2d_backprop_filter_v2 as conv2d_backprop_filter_v2
 from .nn.spatial import conv2d_backprop_input_v2 as conv2d_backprop_input_v2
+from .nn.spatial import depth_to_space as depth_to_space
 from .nn.spatial import extract_image_patches as extract_image_patches
 from .nn.spatial import extract_volume_patches as extract_volume_patches
-from .nn.windows import batch_to_space_nd as batch_to_space_nd
-from .nn.windows import depth_to_space as depth_to_space
-from .nn.windows import space_to_batch_nd as space_to_batch_nd
-from .nn.windows import space_to_depth as space_to_depth
+from .nn.spatial import space_to_batch_nd as space_to_batch_nd
+from .nn.spatial import space_to_depth as space_to_depth
+from .platform import get_logger as get_logger
 from .py_functions import Assert as Assert
 from .py_functions import Print as Print
 from .py_functions import add_check_numerics_ops as add_check_numerics_ops
@@ -273,17 +272,6 @@ from .queues import PaddingFIFOQueue as PaddingFIFOQueue
 from .queues import PriorityQueue as PriorityQueue
 from .queues import QueueBase as QueueBase
 from .queues import RandomShuffleQueue as RandomShuffleQueue
-from .scatter import count_up_to as count_up_to
-from .scatter import scatter_add as scatter_add
-from .scatter import scatter_div as scatter_div
-from .scatter import scatter_max as scatter_max
-from .scatter import scatter_min as scatter_min
-from .scatter import scatter_mul as scatter_mul
-from .scatter import scatter_nd_add as scatter_nd_add
-from .scatter import scatter_nd_sub as scatter_nd_sub
-from .scatter import scatter_nd_update as scatter_nd_update
-from .scatter import scatter_sub as scatter_sub
-from .scatter import scatter_update as scatter_update
 from .session import ConfigProto as ConfigProto
 from .session import GPUOptions as GPUOptions
 from .session import GraphOptions as GraphOptions
@@ -375,7 +363,6 @@ from .state import initialize_local_variables as initialize_local_variables
 from .state import is_tensor as is_tensor
 from .state import is_variable_initialized as is_variable_initialized
 from .state import min_max_variable_partitioner as min_max_variable_partitioner
-from .state import moving_average_variables as moving_average_variables
 from .state import no_regularizer as no_regularizer
 from .state import op_scope as op_scope
 from .state import report_uninitialized_variables as report_uninitialized_variables
@@ -399,6 +386,7 @@ from .variables import all_variables as all_variables
 from .variables import assign as assign
 from .variables import assign_add as assign_add
 from .variables import assign_sub as assign_sub
+from .variables import count_up_to as count_up_to
 from .variables import global_variables as global_variables
 from .variables import global_variables_initializer as global_variables_initializer
 from .variables import initialize_all_variables as initialize_all_variables
@@ -406,6 +394,17 @@ from .variables import initialize_variables as initialize_variables
 from .variables import local_variables as local_variables
 from .variables import local_variables_initializer as local_variables_initializer
 from .variables import model_variables as model_variables
+from .variables import moving_average_variables as moving_average_variables
+from .variables import scatter_add as scatter_add
+from .variables import scatter_div as scatter_div
+from .variables import scatter_max as scatter_max
+from .variables import scatter_min as scatter_min
+from .variables import scatter_mul as scatter_mul
+from .variables import scatter_nd_add as scatter_nd_add
+from .variables import scatter_nd_sub as scatter_nd_sub
+from .variables import scatter_nd_update as scatter_nd_update
+from .variables import scatter_sub as scatter_sub
+from .variables import scatter_update as scatter_update
 from .variables import trainable_variables as trainable_variables
 from .variables import variables_initializer as variables_initializer
 from typing import Any
@@ -535,7 +534,7 @@ __all__ = [
     "disable_resource_variables", "disable_tensor_equality", "disable_v2_behavior", "disable_v2_tensorshape",
     "distributions", "div", "div_no_nan", "divide", "divide_no_nan", "double", "dynamic_partition", "dynamic_stitch",
     "einsum", "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables", "enable_tensor_equality",
-    "enable_v2_behavior", "ensure_shape", "equal", "erf", "erfc", "erfinv", "errors", "estimator", "executing_eagerly",
+    "enable_v2_behavior", "ensure_shape", "equal", "erf", "erfc", "erfinv", "errors", "executing_eagerly",
     "executing_eagerly_outside_functions", "exp", "expand_dims", "expm1", "extract_image_patches", "extract_volume_patches",
     "eye", "fill", "fixed_size_partitioner", "flags", "float32", "float64", "floor", "floor_div", "floordiv", "floormod",
     "foldl", "foldr", "gather", "gather_nd", "get_collection", "get_collection_ref", "get_default_graph",

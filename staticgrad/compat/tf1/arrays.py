@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from ... import static
-from ...base.types import TensorType, UnrankedType
-from ...errors import UnknownExtentError
-from ...ir import REGISTRY
-from ...operators import F, Symbol, apply, has_rank
-from ...ops.deferred import partial_values
-from ...static.graphs import using
-from ...static.inputs import placeholder_of
+from .core import (
+    REGISTRY,
+    F,
+    Symbol,
+    TensorType,
+    UnknownExtentError,
+    UnrankedType,
+    apply,
+    functional,
+    has_rank,
+    partial_values,
+    placeholder_of,
+    static,
+    using,
+)
 from .dtypes import as_dtype
 from .graph import get_default_graph
 from .handles import Handle
@@ -115,16 +123,15 @@ def fill(dims: Any, value: Operand) -> Any:
     return F.broadcast_to(value, known_extents(dims))
 
 
-@operation("zeros_like", "ZerosLike")
-def zeros_like(tensor_: Operand, dtype: Any = None, optimize: bool = True) -> Any:
-    out = F.zeros_like(tensor_)
-    return out if dtype is None else F.astype(out, as_dtype(dtype).numpy)
+def _like(name: str, type_: str, function: Callable[[Any], Any]) -> Callable[..., Any]:
+    def call(tensor_: Operand, dtype: Any = None, optimize: bool = True) -> Any:
+        out = function(tensor_)
+        return out if dtype is None else F.astype(out, as_dtype(dtype).numpy)
+
+    return operation(name, type_)(call)
 
 
-@operation("ones_like", "OnesLike")
-def ones_like(tensor_: Operand, dtype: Any = None, optimize: bool = True) -> Any:
-    out = F.ones_like(tensor_)
-    return out if dtype is None else F.astype(out, as_dtype(dtype).numpy)
+zeros_like, ones_like = _like("zeros_like", "ZerosLike", F.zeros_like), _like("ones_like", "OnesLike", F.ones_like)
 
 
 @operation("eye", "Eye")
@@ -185,14 +192,13 @@ def transpose(a: Operand, perm: Any = None, conjugate: bool = False) -> Any:
     return F.permute(a, tuple(reversed(range(a.ndim))) if perm is None else tuple(int(p) for p in perm))
 
 
-@operation("ExpandDims")
-def expand_dims(input: Operand, axis: Any = None, dim: Any = None) -> Any:
-    return F.expand_dims(input, dim if axis is None else axis)
+@operation("ExpandDims", old={"dim": "axis"})
+def expand_dims(input: Operand, axis: Any = None) -> Any:
+    return F.expand_dims(input, axis)
 
 
-@operation("Squeeze")
-def squeeze(input: Operand, axis: Any = None, squeeze_dims: Any = None) -> Any:
-    axis = squeeze_dims if axis is None else axis
+@operation("Squeeze", old={"squeeze_dims": "axis"})
+def squeeze(input: Operand, axis: Any = None) -> Any:
     axis = tuple(axis) if isinstance(axis, list) else axis
     x = input
     if axis is None or axis == ():
@@ -276,15 +282,13 @@ def tile(input: Operand, multiples: Any) -> Any:
 @operation("Pad")
 def pad(tensor_: Operand, paddings: Any, mode: str = "CONSTANT", constant_values: float = 0) -> Any:
     """x with (before, after) more elements per axis."""
-    from ...functional import pad as functional_pad
-
     x, amounts = tensor_, np.asarray(paddings).tolist()
     modes = {"CONSTANT": "constant", "REFLECT": "reflect"}
     if mode.upper() not in modes:
         raise ValueError(f"Unknown padding mode: {mode}. This library pads with CONSTANT and REFLECT")
     flat = [n for pair_ in reversed(amounts) for n in pair_]
     options = {"value": constant_values} if mode.upper() == "CONSTANT" else {}
-    return functional_pad(x, flat, mode=modes[mode.upper()], **options)
+    return functional.pad(x, flat, mode=modes[mode.upper()], **options)
 
 
 @operation("Slice")

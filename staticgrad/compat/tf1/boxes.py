@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import static
-from ...base.types import TensorType
-from ...operators import F
+from .core import F, TensorType, static
 from .draws import uniform
 from .handles import Handle
 from .image import IMAGE, ResizeMethod, _batched, _padded, _resized

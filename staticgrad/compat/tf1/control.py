@@ -7,13 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import static
-from ...base.types import TensorType
-from ...errors import UnknownExtentError
-from ...operators import F, Symbol, has_rank
-from ...ops import pytree
-from ...ops.deferred import narrowed
-from ...static.graphs import using
+from .core import F, Symbol, TensorType, UnknownExtentError, has_rank, narrowed, pytree, static, using
 from .graph import control_dependencies, get_default_graph
 from .handles import Handle, Operation
 from .shapes import TensorShape

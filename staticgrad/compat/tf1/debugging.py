@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import UnknownExtentError
-from ...operators import F, Symbol, has_rank
-from ...ops.known_values import value_of
-from ...static.graphs import using
 from .control import no_op
+from .core import F, Symbol, UnknownExtentError, has_rank, using, value_of
 from .dtypes import as_dtype
 from .errors import InvalidArgumentError
 from .graph import get_default_graph
 from .handles import Handle
 from .py_functions import Assert, check_numerics
-from .tensor import Operand, graph_of, operation, pair, tensor
+from .tensor import Operand, arguments, graph_of, operation, pair, signature, tensor
 
 
 def _converted(*values: Any) -> list[Any]:
@@ -60,19 +57,24 @@ def _check(condition: Any, data: Sequence[Any], message: str | None, lines: Sequ
     return Assert(graph.handle(condition.node), data, summarize, name=label)
 
 
+def _compared(
+    x: Any, y: Any, holds: Callable[[Any, Any], Any], line: str, head: list[str], data: Any, summarize: int | None,
+    message: str | None, name: str | None, label: str,
+) -> Any:  # fmt: skip
+    x, y = _pair(x, y)
+    graph = graph_of([x, y])
+    with using(graph), graph.name_scope(name or label):
+        lines = [line, f"x ({x.name}) = ", f"y ({y.name}) = "]
+        items = [*head, lines[0], lines[1], x, lines[2], y] if data is None else data
+        return _check(F.all(holds(*pair(x, y, label))), items, message, lines, [x, y], summarize, "Assert")
+
+
 def _comparison(symbol: str, holds: Callable[[Any, Any], Any], label: str) -> Callable[..., Any]:
     def check(
         x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
     ) -> Any:
-        x, y = _pair(x, y)
-        graph = graph_of([x, y])
-        with using(graph), graph.name_scope(name or label):
-            first, second = pair(x, y, label)
-            lines = [
-                f"Condition x {symbol} y did not hold element-wise:", f"x ({x.name}) = ", f"y ({y.name}) = ",
-            ]  # fmt: skip
-            items = [*([message] if message else []), lines[0], lines[1], x, lines[2], y] if data is None else data
-            return _check(F.all(holds(first, second)), items, message, lines, [x, y], summarize, "Assert")
+        line = f"Condition x {symbol} y did not hold element-wise:"
+        return _compared(x, y, holds, line, [message] if message else [], data, summarize, message, name, label)
 
     check.__name__ = label
     check.__doc__ = f"An operation that checks x {symbol} y for all elements. Raises `tf.errors.InvalidArgumentError`."
@@ -87,7 +89,7 @@ assert_greater = _comparison(">", F.gt, "assert_greater")
 assert_greater_equal = _comparison(">=", F.ge, "assert_greater_equal")
 
 
-def _signed(text: str, holds: Callable[[Any], Any], label: str) -> Callable[..., Any]:
+def _signed(text: str, holds: Callable[[Any, Any], Any], label: str) -> Callable[..., Any]:
     def check(
         x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
     ) -> Any:
@@ -95,17 +97,16 @@ def _signed(text: str, holds: Callable[[Any], Any], label: str) -> Callable[...,
         with using(x.graph), x.graph.name_scope(name or label):
             lines = [f"Condition x {text} 0 did not hold element-wise:", f"x ({x.name}) = "]
             items = [message or "", lines[0], lines[1], x] if data is None else data
-            return _check(F.all(holds(x.symbol)), items, message, lines, [x], summarize, "Assert")
+            return _check(F.all(holds(x.symbol, 0)), items, message, lines, [x], summarize, "Assert")
 
     check.__name__ = label
     check.__doc__ = f"An operation that checks x {text} 0 for all elements. Raises `tf.errors.InvalidArgumentError`."
     return check
 
 
-assert_positive = _signed(">", lambda x: F.gt(x, 0), "assert_positive")
-assert_negative = _signed("<", lambda x: F.lt(x, 0), "assert_negative")
-assert_non_negative = _signed(">=", lambda x: F.ge(x, 0), "assert_non_negative")
-assert_non_positive = _signed("<=", lambda x: F.le(x, 0), "assert_non_positive")
+assert_positive, assert_negative = _signed(">", F.gt, "assert_positive"), _signed("<", F.lt, "assert_negative")
+assert_non_negative = _signed(">=", F.ge, "assert_non_negative")
+assert_non_positive = _signed("<=", F.le, "assert_non_positive")
 
 
 def assert_near(
@@ -116,16 +117,13 @@ def assert_near(
     x, y = _pair(x, y)
     epsilon = 10 * float(np.finfo(x.dtype.numpy).eps)
     rtol, atol = epsilon if rtol is None else rtol, epsilon if atol is None else atol
-    graph = graph_of([x, y])
-    with using(graph), graph.name_scope(name or "assert_near"):
-        first, second = pair(x, y, "assert_near")
+
+    def near(first: Any, second: Any) -> Any:
         bound = F.add(tensor(atol, first.dtype), F.mul(tensor(rtol, first.dtype), F.abs(second)))
-        lines = [
-            f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}", f"x ({x.name}) = ", f"y ({y.name}) = ",
-        ]  # fmt: skip
-        items = [message or "", lines[0], lines[1], x, lines[2], y] if data is None else data
-        near = F.all(F.le(F.abs(F.sub(first, second)), bound))
-        return _check(near, items, message, lines, [x, y], summarize, "Assert")
+        return F.le(F.abs(F.sub(first, second)), bound)
+
+    line = f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}"
+    return _compared(x, y, near, line, [message or ""], data, summarize, message, name, "assert_near")
 
 
 # shapes and dtypes ----------------------------------------------------------------------------------------------------
@@ -160,24 +158,33 @@ def _rank_fits(found: Operand, ranks: Any, label: str) -> Any:
     return F.any(F.eq(F.expand_dims(found, 0), np.asarray(ranks, np.int32)))
 
 
-def assert_rank(x: Any, rank: int, data: Any = None, summarize: int | None = None, message: str | None = None,
-                name: str | None = None) -> Any:  # fmt: skip
-    """Checks the number of axes: at once where it is known (ValueError), else by an operation."""
-    return _rank(x, [rank], lambda n: n == rank, "", str(rank), data, summarize, message, name or "assert_rank")
+def _ranks(name: str, word: str, fits: Callable[[int, Any], bool], words: str, doc: str) -> Callable[..., Any]:
+    defaults = dict.fromkeys(("data", "summarize", "message", "name"))
+    signed = signature({"x": ..., word: ..., **defaults})
+
+    def check(*args: Any, **kwargs: Any) -> Any:
+        x, wanted, data, summarize, message, label = arguments(signed, args, kwargs).values()
+        ranks = tuple(wanted) if word == "ranks" else (wanted,)
+        shown = str(ranks if word == "ranks" else wanted)
+        return _rank(x, ranks, lambda n: fits(n, ranks), words, shown, data, summarize, message, label or name)
+
+    check.__name__, check.__doc__ = name, doc
+    check.__signature__ = signed  # type: ignore[attr-defined]
+    return check
 
 
-def assert_rank_at_least(x: Any, rank: int, data: Any = None, summarize: int | None = None, message: str | None = None,
-                         name: str | None = None) -> Any:  # fmt: skip
-    """Checks that there are at least so many axes: see `assert_rank`."""
-    return _rank(x, [rank], lambda n: n >= rank, "at least ", str(rank), data, summarize, message,
-                 name or "assert_rank_at_least")  # fmt: skip
-
-
-def assert_rank_in(x: Any, ranks: Iterable[int], data: Any = None, summarize: int | None = None, message: str | None = None,
-                   name: str | None = None) -> Any:  # fmt: skip
-    """Checks that the number of axes is one of these: see `assert_rank`."""
-    known = tuple(ranks)
-    return _rank(x, known, lambda n: n in known, "in ", str(known), data, summarize, message, name or "assert_rank_in")
+assert_rank = _ranks(
+    "assert_rank", "rank", lambda n, ranks: n == ranks[0], "",
+    "Checks the number of axes: at once where it is known (ValueError), else by an operation.",
+)  # fmt: skip
+assert_rank_at_least = _ranks(
+    "assert_rank_at_least", "rank", lambda n, ranks: n >= ranks[0], "at least ",
+    "Checks that there are at least so many axes: see `assert_rank`.",
+)  # fmt: skip
+assert_rank_in = _ranks(
+    "assert_rank_in", "ranks", lambda n, ranks: n in ranks, "in ",
+    "Checks that the number of axes is one of these: see `assert_rank`.",
+)  # fmt: skip
 
 
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Any:

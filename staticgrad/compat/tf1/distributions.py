@@ -9,16 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from ... import distributions
-from ...operators import F
 from . import arrays, draws
 from . import math as _math
+from .core import F, distributions
 from .dtypes import as_dtype
 from .elements import broadcast_static_shape
 from .shapes import TensorShape
-from .tensor import extents_of, operation, tensor
+from .tensor import arguments, extents_of, operation, signature, tensor
 
 tf_math: Any = _math  # its functions are made of records
+
+
+def _method(method: str, takes_value: bool, doc: str) -> Callable[..., Any]:
+    """A method, or a property, of the inner distribution."""
+
+    def with_value(self: Distribution, value: Any, name: str = method) -> Any:
+        return self._of(method, value, name=name)
+
+    def without(self: Distribution, name: str = method) -> Any:
+        return self._of(method, name=name)
+
+    made = with_value if takes_value else without
+    made.__name__, made.__doc__ = method, doc
+    return made
 
 
 class Distribution:
@@ -29,6 +42,24 @@ class Distribution:
 
     _inner: Any
     """The class of `staticgrad.distributions`."""
+
+    def __init_subclass__(cls, inner: Any = None, parameters: dict[str, Any] | None = None, **options: Any):
+        """parameters: name -> default, `...` for none, of the constructor; tensors and attributes."""
+        super().__init_subclass__(**options)
+        if inner is not None:
+            cls._inner = inner
+        if parameters is None:
+            return
+        rest = {"validate_args": False, "allow_nan_stats": True, "name": cls.__name__}
+        signed = signature({"self": ..., **parameters, **rest})
+
+        def __init__(self: Distribution, *args: Any, **kwargs: Any) -> None:
+            given = arguments(signed, (self, *args), kwargs)
+            Distribution.__init__(self, given["name"], None, **{key: given[key] for key in parameters})
+            vars(self).update(self._parameters)
+
+        __init__.__signature__ = signed  # type: ignore[attr-defined]
+        cls.__init__ = __init__  # type: ignore[method-assign]
 
     def __init__(self, name: str, dtype: Any, **parameters: Any):
         self.name, self._parameters = name, {k: self._parameter(v) for k, v in parameters.items() if v is not None}
@@ -58,36 +89,21 @@ class Distribution:
 
         return call(list(self._parameters.values()), values, name=name or method)
 
-    def log_prob(self, value: Any, name: str = "log_prob") -> Any:
-        """The logarithm of the density, or of the probability."""
-        return self._of("log_prob", value, name=name)
+    log_prob = _method("log_prob", True, "The logarithm of the density, or of the probability.")
+    cdf = _method("cdf", True, "The probability of a value up to this one.")
+    entropy, mean, variance, stddev = (
+        _method(name, False, f"The {name} of the distribution.") for name in ("entropy", "mean", "variance", "stddev")
+    )
+    mode = _method("mode", False, "The most probable value.")
 
     def prob(self, value: Any, name: str = "prob") -> Any:
         return tf_math.exp(self.log_prob(value), name=name)
-
-    def cdf(self, value: Any, name: str = "cdf") -> Any:
-        return self._of("cdf", value, name=name)
 
     def log_cdf(self, value: Any, name: str = "log_cdf") -> Any:
         return tf_math.log(self.cdf(value), name=name)
 
     def survival_function(self, value: Any, name: str = "survival_function") -> Any:
         return tf_math.subtract(1.0, self.cdf(value), name=name)
-
-    def entropy(self, name: str = "entropy") -> Any:
-        return self._of("entropy", name=name)
-
-    def mean(self, name: str = "mean") -> Any:
-        return self._of("mean", name=name)
-
-    def variance(self, name: str = "variance") -> Any:
-        return self._of("variance", name=name)
-
-    def stddev(self, name: str = "stddev") -> Any:
-        return self._of("stddev", name=name)
-
-    def mode(self, name: str = "mode") -> Any:
-        return self._of("mode", name=name)
 
     def kl_divergence(self, other: Distribution, name: str = "kl_divergence") -> Any:
         """See the function of this name."""
@@ -109,96 +125,73 @@ class Distribution:
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
         return arrays.shape(self.mean(), name=name)
 
+    def _sizes(self, shape: list[int]) -> Any:
+        """The shape of samples, and a tensor of the batch."""
+        like = sum(self._parameters.values())
+        return arrays.concat([np.array(shape, np.int32), arrays.shape(like)], 0), like
+
     def _uniform(self, shape: list[int], seed: int | None) -> Any:
         """In (0, 1), of the shape of samples."""
-        like = sum(self._parameters.values())
-        sizes = arrays.concat([np.array(shape, np.int32), arrays.shape(like)], 0)
+        sizes, like = self._sizes(shape)
         return draws.random_uniform(sizes, np.finfo(self.dtype.numpy).tiny, 1.0, like.dtype, seed)
 
 
-class Normal(Distribution):
+class Normal(Distribution, inner=distributions.Normal, parameters={"loc": ..., "scale": ...}):
     """By mean and standard deviation."""
 
-    _inner = distributions.Normal
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Normal"):
-        super().__init__(name, None, loc=loc, scale=scale)
-        self.loc, self.scale = self._parameters["loc"], self._parameters["scale"]
+    loc: Any
+    scale: Any
 
     def _sample(self, shape: list[int], seed: int | None) -> Any:
-        like = self.loc + self.scale
-        sizes = arrays.concat([np.array(shape, np.int32), arrays.shape(like)], 0)
+        sizes, like = self._sizes(shape)
         return draws.random_normal(sizes, dtype=like.dtype, seed=seed) * self.scale + self.loc
 
 
-class Uniform(Distribution):
+class Uniform(Distribution, inner=distributions.Uniform, parameters={"low": 0.0, "high": 1.0}):
     """Between two ends."""
 
-    _inner = distributions.Uniform
-
-    def __init__(
-        self, low: Any = 0.0, high: Any = 1.0, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Uniform"
-    ):
-        super().__init__(name, None, low=low, high=high)
-        self.low, self.high = self._parameters["low"], self._parameters["high"]
+    low: Any
+    high: Any
 
     def _sample(self, shape: list[int], seed: int | None) -> Any:
         return self._uniform(shape, seed) * (self.high - self.low) + self.low
 
 
-class Exponential(Distribution):
+class Exponential(Distribution, inner=distributions.Exponential, parameters={"rate": ...}):
     """By its rate."""
 
-    _inner = distributions.Exponential
-
-    def __init__(self, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Exponential"):
-        super().__init__(name, None, rate=rate)
-        self.rate = self._parameters["rate"]
+    rate: Any
 
     def _sample(self, shape: list[int], seed: int | None) -> Any:
         return -tf_math.log(self._uniform(shape, seed)) / self.rate
 
 
-class Laplace(Distribution):
+class Laplace(Distribution, inner=distributions.Laplace, parameters={"loc": ..., "scale": ...}):
     """By location and scale."""
 
-    _inner = distributions.Laplace
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Laplace"):
-        super().__init__(name, None, loc=loc, scale=scale)
-        self.loc, self.scale = self._parameters["loc"], self._parameters["scale"]
+    loc: Any
+    scale: Any
 
     def _sample(self, shape: list[int], seed: int | None) -> Any:
         u = self._uniform(shape, seed) - 0.5
         return self.loc - self.scale * tf_math.sign(u) * tf_math.log1p(-2.0 * tf_math.abs(u))
 
 
-class Gamma(Distribution):
+class Gamma(Distribution, inner=distributions.Gamma, parameters={"concentration": ..., "rate": ...}):
     """By shape and rate."""
 
-    _inner = distributions.Gamma
-
-    def __init__(
-        self, concentration: Any, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Gamma"
-    ):
-        super().__init__(name, None, concentration=concentration, rate=rate)
-        self.concentration, self.rate = self._parameters["concentration"], self._parameters["rate"]
+    concentration: Any
+    rate: Any
 
     def _sample(self, shape: list[int], seed: int | None) -> Any:
         return draws.random_gamma(shape, self.concentration, self.rate, self.dtype, seed)
 
 
-class Beta(Distribution):
+class Beta(Distribution, inner=distributions.Beta, parameters={"concentration1": 1.0, "concentration0": 1.0}):
     """By two shapes."""
 
-    _inner = distributions.Beta
-
-    def __init__(
-        self, concentration1: Any = 1.0, concentration0: Any = 1.0, validate_args: bool = False, allow_nan_stats: bool = True,
-        name: str = "Beta",
-    ):  # fmt: skip
-        super().__init__(name, None, concentration1=concentration1, concentration0=concentration0)
-        self.concentration1, self.concentration0 = (self._parameters[f"concentration{i}"] for i in (1, 0))
+    concentration1: Any
+    concentration0: Any
 
     def _sample(self, shape: list[int], seed: int | None) -> Any:
         zeros = arrays.zeros_like(self.concentration1 + self.concentration0)
@@ -227,10 +220,8 @@ class Discrete(Distribution):
         return self._of("logits")
 
 
-class Bernoulli(Discrete):
+class Bernoulli(Discrete, inner=distributions.Bernoulli):
     """0 or 1, by the probability of 1 or its logit."""
-
-    _inner = distributions.Bernoulli
 
     def mode(self, name: str = "mode") -> Any:
         return tf_math.cast(self.probs > 0.5, self.dtype, name=name)
@@ -241,10 +232,8 @@ class Bernoulli(Discrete):
         return tf_math.cast(draws.random_uniform(sizes, dtype=probs.dtype, seed=seed) < probs, self.dtype)
 
 
-class Categorical(Discrete):
+class Categorical(Discrete, inner=distributions.Categorical):
     """One of several classes, by their probabilities or unnormalized logarithms along the last axis."""
-
-    _inner = distributions.Categorical
 
     @property
     def batch_shape(self) -> TensorShape:

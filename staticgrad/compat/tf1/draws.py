@@ -13,18 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from ... import special, static
-from ...distributions.quantiles import gamma_quantile
-from ...errors import UnknownExtentError
-from ...ir import REGISTRY, OpDef
-from ...operators import F, apply
-from ...ops.random import (
+from .core import (
+    REGISTRY,
+    F,
+    OpDef,
     OwnGenerator,
     Place,
+    UnknownExtentError,
+    apply,
+    gamma_quantile,
     next_place,
     normal_op,
     seeded_normal_op,
     seeded_uniform_op,
+    special,
+    static,
     stream_seed,
     uniform_op,
 )
@@ -71,24 +74,36 @@ def uniform(shape: Any, seed: int | None = None) -> Any:
     return Numbers(seed).draw(uniform_op, shape, np.float32)
 
 
+Draw = Callable[..., Any]
+"""(record, shape, dtype) -> random numbers."""
+
+
+def _normal(draw: Draw, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Any:
+    kind = as_dtype(dtype).numpy
+    return F.add(F.mul(draw(normal_op, shape, kind), tensor(stddev, kind)), tensor(mean, kind))
+
+
+def _uniform(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Any:
+    kind = as_dtype(dtype).numpy
+    if kind.kind == "f":
+        low, high = tensor(minval, kind), tensor(1 if maxval is None else maxval, kind)
+        return F.add(F.mul(draw(uniform_op, shape, kind), F.sub(high, low)), low)
+    if maxval is None:
+        raise ValueError(f"Must specify maxval for integer dtype {as_dtype(dtype)!r}")
+    low, high = (F.astype(tensor(v), np.float64) for v in (minval, maxval))
+    return F.astype(F.add(F.floor(F.mul(draw(uniform_op, shape, np.float64), F.sub(high, low))), low), kind)
+
+
 @operation("random_normal", "RandomStandardNormal", NO_SIZES)
 def random_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = np.float32, seed: int | None = None) -> Any:
     """Normal numbers of a mean and standard deviation."""
-    draws = Numbers(seed).draw(normal_op, shape, as_dtype(dtype).numpy)
-    return F.add(F.mul(draws, tensor(stddev, draws.dtype)), tensor(mean, draws.dtype))
+    return _normal(Numbers(seed).draw, shape, mean, stddev, dtype)
 
 
 @operation("random_uniform", "RandomUniform", NO_SIZES)
 def random_uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = np.float32, seed: int | None = None) -> Any:
     """Uniform numbers in [minval, maxval); of integer dtypes integers, whose upper end has to be given."""
-    kind, numbers = as_dtype(dtype).numpy, Numbers(seed)
-    if kind.kind != "f":
-        if maxval is None:
-            raise ValueError(f"Must specify maxval for integer dtype {as_dtype(dtype)!r}")
-        width = float(maxval) - float(minval)
-        return F.astype(F.add(F.floor(F.mul(numbers.draw(uniform_op, shape, np.float64), width)), float(minval)), kind)
-    low, high = tensor(minval, kind), tensor(1 if maxval is None else maxval, kind)
-    return F.add(F.mul(numbers.draw(uniform_op, shape, kind), F.sub(high, low)), low)
+    return _uniform(Numbers(seed).draw, shape, minval, maxval, dtype)
 
 
 REDRAWS = 8
@@ -123,9 +138,6 @@ def dropout(x: Operand, keep_prob: Any = None, noise_shape: Any = None, seed: in
 
 # other distributions ----------------------------------------------------------------------------------------------------
 
-Draw = Callable[..., Any]
-"""(record, shape, dtype) -> random numbers."""
-
 
 def _by(seed: Any) -> Draw:
     """Numbers that follow from a seed of two integers: the same in each run."""
@@ -159,10 +171,6 @@ def _gamma(draw: Draw, shape: Any, alpha: Any, beta: Any, kind: np.dtype) -> Any
     return F.div(gamma_quantile(F.broadcast_to(a, sizes), _open(draw, sizes, kind)), b)
 
 
-def _whole(x: Any, kind: np.dtype) -> Any:
-    return F.astype(x, kind)
-
-
 @operation("random_gamma", "RandomGamma", NO_SIZES)
 def random_gamma(shape: Any, alpha: Any, beta: Any = None, dtype: Any = np.float32, seed: int | None = None) -> Any:
     """`shape` numbers for each element of alpha (the shape parameter) and beta (the rate); differentiable in both."""
@@ -179,7 +187,7 @@ def _poisson(draw: Draw, shape: Any, lam: Any, kind: np.dtype) -> Any:
     rate = F.astype(tensor(lam), np.float64)
     sizes = _around(shape, rate)
     u = _open(draw, sizes, np.dtype(np.float64))
-    return _whole(apply(REGISTRY["poisson_quantile"], u, F.broadcast_to(rate, sizes)), kind)
+    return F.astype(apply(REGISTRY["poisson_quantile"], u, F.broadcast_to(rate, sizes)), kind)
 
 
 def _categorical(draw: Draw, logits: Any, count: Any, kind: np.dtype) -> Any:
@@ -223,8 +231,7 @@ def stateless_normal(
     shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = np.float32, alg: Any = "auto_select"
 ) -> Any:
     """Normal numbers."""
-    kind = as_dtype(dtype).numpy
-    return F.add(F.mul(_by(seed)(normal_op, shape, kind), tensor(stddev, kind)), tensor(mean, kind))
+    return _normal(_by(seed), shape, mean, stddev, dtype)
 
 
 @operation("stateless_random_uniform", "StatelessRandomUniformV2")
@@ -232,15 +239,7 @@ def stateless_uniform(
     shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = np.float32, alg: Any = "auto_select"
 ) -> Any:
     """Uniform numbers in [minval, maxval); integers for an integer dtype, whose upper end has to be given."""
-    kind = as_dtype(dtype).numpy
-    if kind.kind != "f":
-        if maxval is None:
-            raise ValueError("For non-float dtype, minval and maxval must both be given")
-        u = _by(seed)(uniform_op, shape, np.float64)
-        low, high = (F.astype(tensor(v), np.float64) for v in (minval, maxval))
-        return F.astype(F.add(F.floor(F.mul(u, F.sub(high, low))), low), kind)
-    low, high = tensor(minval, kind), tensor(1 if maxval is None else maxval, kind)
-    return F.add(F.mul(_by(seed)(uniform_op, shape, kind), F.sub(high, low)), low)
+    return _uniform(_by(seed), shape, minval, maxval, dtype)
 
 
 @operation("stateless_truncated_normal", "StatelessTruncatedNormalV2")

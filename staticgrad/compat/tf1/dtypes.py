@@ -10,15 +10,15 @@ import numpy as np
 class DType:
     """A dtype of TensorFlow 1. Compares equal to the NumPy dtype, and to the texts that TensorFlow takes for it."""
 
-    __slots__ = ("as_numpy_dtype", "name")
+    is_complex = is_quantized = False
 
     def __init__(self, name: str, numpy: type):
-        self.name = name
-        self.as_numpy_dtype = numpy
-
-    @property
-    def numpy(self) -> np.dtype:
-        return np.dtype(self.as_numpy_dtype)
+        self.name, self.as_numpy_dtype = name, numpy
+        self.numpy: np.dtype = np.dtype(numpy)
+        kind = self.numpy.kind
+        self.is_floating, self.is_integer, self.is_bool, self.is_unsigned = kind == "f", kind in "iu", kind == "b", kind == "u"
+        self.size: int = self.numpy.itemsize
+        """Bytes of one element."""
 
     @property
     def base_dtype(self) -> DType:
@@ -27,35 +27,12 @@ class DType:
     real_dtype = base_dtype
 
     @property
-    def is_floating(self) -> bool:
-        return self.numpy.kind == "f"
-
-    @property
-    def is_integer(self) -> bool:
-        return self.numpy.kind in "iu"
-
-    @property
-    def is_bool(self) -> bool:
-        return self.numpy.kind == "b"
-
-    is_complex = is_quantized = False
-
-    @property
-    def is_unsigned(self) -> bool:
-        return self.numpy.kind == "u"
-
-    @property
     def limits(self) -> tuple[Any, Any]:
         """The least and the largest value; of unsigned numbers and floats what TensorFlow takes for pictures: 0 and 1, 255."""
         return (0, 1 if self.is_floating else self.max) if self.is_floating or self.is_unsigned else (self.min, self.max)
 
     def is_compatible_with(self, other: Any) -> bool:
         return as_dtype(other) is self
-
-    @property
-    def size(self) -> int:
-        """Bytes of one element."""
-        return self.numpy.itemsize
 
     @property
     def min(self) -> Any:

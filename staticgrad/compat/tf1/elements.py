@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import static
-from ...errors import UnknownExtentError
-from ...operators import F, Symbol
-from ...ops.known_values import value_of
 from .arrays import shape, stack
+from .core import F, Symbol, UnknownExtentError, static, value_of
 from .dtypes import as_dtype
 from .gathering import _positions, _unique, gathered_in_batches
-from .nn.windows import batch_to_space_nd, space_to_batch_nd
+from .nn.spatial import batch_to_space_nd, space_to_batch_nd
 from .shapes import TensorShape
 from .tensor import SIZES, Operand, extents_of, operation, tensor, value_now
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ... import errors as ours
+from .core import ours
 
 OK = 0
 (

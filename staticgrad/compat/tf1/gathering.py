@@ -12,10 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import static
-from ...base.types import TensorType, UnrankedType
-from ...operators import F, has_rank
-from ...ops.gathering import bounded
+from .core import F, TensorType, UnrankedType, bounded, has_rank, static
 from .dtypes import as_dtype
 from .tensor import Operand, Pair, define, extents_of, operation, pair, tensor, value_now
 

@@ -9,14 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from ... import static
-from ...base.types import TensorType
-from ...errors import GraphError
-from ...ir import Node
-from ...operators import control_of, dispatch, state
-from ...static.graphs import begin_default_graph, using
-from ...static.graphs import named as node_named
-from ...static.inputs import placeholder_of
+from .core import (
+    GraphError,
+    Node,
+    TensorType,
+    begin_default_graph,
+    control_of,
+    dispatch,
+    node_named,
+    placeholder_of,
+    state,
+    static,
+    using,
+)
 from .host import HostCall
 
 

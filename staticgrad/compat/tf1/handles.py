@@ -7,14 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import static
-from ...base.types import TensorType
-from ...errors import StaticgradError
-from ...ir import Node
-from ...operators import Symbol, has_rank
-from ...ops.deferred import narrowed
-from ...static.defaults import session_or_default
-from ...static.graphs import using
+from .core import Node, StaticgradError, Symbol, TensorType, has_rank, narrowed, session_or_default, static, using
 from .dtypes import DType, as_dtype
 from .errors import as_tensorflow
 from .graph import MAKERS, Graph

@@ -13,14 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import static
-from ...errors import ArgumentError, StaticgradError
-from ...ir import Node
-from ...ir.walks import reached
-from ...ops.pytree import unflatten
-from ...static.feeds import Feed
-from ...static.fetches import flatten
-from ...static.graphs import element
+from .core import ArgumentError, Feed, Node, StaticgradError, element, flatten, reached, static, unflatten
 
 
 @dataclass(eq=False)

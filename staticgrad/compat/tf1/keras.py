@@ -6,15 +6,16 @@ training by `fit`, are not part of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import reduce
 from types import SimpleNamespace
 from typing import Any
 
 from . import arrays, initializers, math
-from .handles import Handle
 from .layer import Layer, leaves
 from .layers import convolution, core
 from .nn import functions as nn
+from .tensor import arguments, signature
 
 ACTIVATIONS: dict[str, Any] = {
     **{name: getattr(nn, name) for name in ("elu", "relu", "selu", "softmax", "softplus", "softsign", "swish")},
@@ -81,63 +82,75 @@ class _Without(Layer):
         raise NotImplementedError
 
 
-class Activation(_Without):
-    """A function, or one of these texts: elu, relu, sigmoid, softmax, tanh, ..."""
-
-    def __init__(self, activation: Any, **options: Any):
-        super().__init__(**options)
-        self.activation = _named(ACTIVATIONS, activation, "activation")
-
-    def compute(self, inputs: Any) -> Any:
-        return inputs if self.activation is None else self.activation(inputs)
+LAYERS: dict[str, Any] = {}
 
 
-class Lambda(_Without):
-    """Any function of tensors."""
+def _layer(name: str, doc: str, compute: Callable[[Any, Any], Any], **settings: Any) -> None:
+    """A row: a layer without variables whose settings (name -> default, `...` for none) are attributes of the layer."""
 
-    def __init__(self, function: Callable[..., Any], output_shape: Any = None, mask: Any = None,
-                 arguments: dict[str, Any] | None = None, **options: Any):  # fmt: skip
-        super().__init__(**options)
-        self.function, self.arguments = function, arguments or {}
+    def __init__(self: Any, *args: Any, **options: Any) -> None:
+        given = _settings(arguments(signed, (self, *args), options))
+        del given["self"]
+        if given.get("threshold"):
+            raise ValueError(f"{name}: a threshold is not supported: write tf.where")
+        _Without.__init__(self, **given.pop("options"))
+        vars(self).update(given)
 
-    def compute(self, inputs: Any) -> Any:
-        return self.function(inputs, **self.arguments)
-
-
-class Reshape(_Without):
-    """Each sample in another shape."""
-
-    def __init__(self, target_shape: Sequence[int], **options: Any):
-        super().__init__(**options)
-        self.target_shape = tuple(target_shape)
-
-    def compute(self, inputs: Any) -> Any:
-        if -1 in self.target_shape:
-            rows = inputs.shape[0].value
-            return arrays.reshape(inputs, [arrays.shape(inputs)[0] if rows is None else rows, *self.target_shape])
-        return arrays.reshape(inputs, [-1, *self.target_shape])
+    signed = signature({"self": ..., **settings}, "options")
+    __init__.__signature__ = signed  # type: ignore[attr-defined]
+    LAYERS[name] = type(name, (_Without,), {"__init__": __init__, "compute": compute, "__doc__": doc})
 
 
-class Permute(_Without):
-    """The axes of each sample, which are counted from 1, in another order."""
-
-    def __init__(self, dims: Sequence[int], **options: Any):
-        super().__init__(**options)
-        self.dims = tuple(dims)
-
-    def compute(self, inputs: Any) -> Any:
-        return arrays.transpose(inputs, [0, *self.dims])
+def _activated(self: Any, inputs: Any) -> Any:
+    return inputs if self.activation is None else self.activation(inputs)
 
 
-class RepeatVector(_Without):
-    """(batch, features) as (batch, n, features)."""
+def _reshaped(self: Any, inputs: Any) -> Any:
+    if -1 in self.target_shape:
+        rows = inputs.shape[0].value
+        return arrays.reshape(inputs, [arrays.shape(inputs)[0] if rows is None else rows, *self.target_shape])
+    return arrays.reshape(inputs, [-1, *self.target_shape])
 
-    def __init__(self, n: int, **options: Any):
-        super().__init__(**options)
-        self.n = n
 
-    def compute(self, inputs: Any) -> Any:
-        return arrays.tile(arrays.expand_dims(inputs, 1), [1, self.n, 1])
+def _rectified(self: Any, inputs: Any) -> Any:
+    out = nn.leaky_relu(inputs, self.negative_slope) if self.negative_slope else nn.relu(inputs)
+    return out if self.max_value is None else math.minimum(out, self.max_value)  # type: ignore[attr-defined]
+
+
+def _padded(self: Any, inputs: Any) -> Any:
+    pairs = (self.padding, self.padding) if isinstance(self.padding, int) else self.padding
+    sides = [(p, p) if isinstance(p, int) else tuple(p) for p in pairs]
+    first = self.data_format == "channels_first"
+    return arrays.pad(inputs, [(0, 0), (0, 0), *sides] if first else [(0, 0), *sides, (0, 0)])
+
+
+_layer("Activation", "A function, or one of these texts: elu, relu, sigmoid, softmax, tanh, ...", _activated, activation=...)
+_layer(
+    "Lambda", "Any function of tensors.", lambda self, inputs: self.function(inputs, **(self.arguments or {})),
+    function=..., output_shape=None, mask=None, arguments=None,
+)  # fmt: skip
+_layer("Reshape", "Each sample in another shape.", _reshaped, target_shape=...)
+_layer(
+    "Permute", "The axes of each sample, which are counted from 1, in another order.",
+    lambda self, inputs: arrays.transpose(inputs, [0, *self.dims]), dims=...,
+)  # fmt: skip
+_layer(
+    "RepeatVector", "(batch, features) as (batch, n, features).",
+    lambda self, inputs: arrays.tile(arrays.expand_dims(inputs, 1), [1, self.n, 1]), n=...,
+)  # fmt: skip
+_layer(
+    "Concatenate", "A list of tensors along an axis, the last one unless given.",
+    lambda self, inputs: arrays.concat(leaves(inputs), self.axis), axis=-1,
+)  # fmt: skip
+_layer(
+    "LeakyReLU", "x, or alpha x where x is negative.", lambda self, inputs: nn.leaky_relu(inputs, self.alpha), alpha=0.3,
+)  # fmt: skip
+_layer("ReLU", "max(x, 0), at most `max_value`.", _rectified, max_value=None, negative_slope=0.0, threshold=0.0)
+_layer("Softmax", "Softmax along an axis.", lambda self, inputs: nn.softmax(inputs, axis=self.axis), axis=-1)
+_layer(
+    "ZeroPadding2D", "Rows and columns of zeros around each picture (height and width are the axes 1 and 2).", _padded,
+    padding=(1, 1), data_format=None,
+)  # fmt: skip
 
 
 class Embedding(Layer):
@@ -162,94 +175,16 @@ class Embedding(Layer):
         return arrays.embedding_lookup(self.embeddings, inputs)
 
 
-def _over_space(name: str, reduce: Callable[..., Any], axes: int) -> type:
-    def __init__(self: Any, data_format: str | None = None, keepdims: bool = False, **options: Any) -> None:
-        _Without.__init__(self, **options)
-        self.first, self.keepdims = data_format == "channels_first", keepdims
-
+def _over_space(reduce: Callable[..., Any], axes: int) -> Callable[[Any, Any], Any]:
     def compute(self: Any, inputs: Any) -> Any:
-        start = 2 if self.first else 1
+        start = 2 if self.data_format == "channels_first" else 1
         return reduce(inputs, axis=list(range(start, start + axes)), keepdims=self.keepdims)
 
-    return type(name, (_Without,), {"__init__": __init__, "compute": compute, "__doc__": "Over all places of each sample."})
+    return compute
 
 
-def _merging(name: str, merge: Callable[[list[Handle]], Any]) -> type:
-    def compute(self: Any, inputs: Any) -> Any:
-        return merge(leaves(inputs))
-
-    return type(name, (_Without,), {"compute": compute, "__doc__": "Of a list of tensors of one shape."})
-
-
-class Concatenate(_Without):
-    """A list of tensors along an axis, the last one unless given."""
-
-    def __init__(self, axis: int = -1, **options: Any):
-        super().__init__(**options)
-        self.axis = axis
-
-    def compute(self, inputs: Any) -> Any:
-        return arrays.concat(leaves(inputs), self.axis)
-
-
-class LeakyReLU(_Without):
-    """x, or alpha x where x is negative."""
-
-    def __init__(self, alpha: float = 0.3, **options: Any):
-        super().__init__(**options)
-        self.alpha = alpha
-
-    def compute(self, inputs: Any) -> Any:
-        return nn.leaky_relu(inputs, self.alpha)
-
-
-class ReLU(_Without):
-    """max(x, 0), at most `max_value`."""
-
-    def __init__(self, max_value: float | None = None, negative_slope: float = 0.0, threshold: float = 0.0, **options: Any):
-        if threshold:
-            raise ValueError("ReLU: a threshold is not supported: write tf.where")
-        super().__init__(**options)
-        self.max_value, self.negative_slope = max_value, negative_slope
-
-    def compute(self, inputs: Any) -> Any:
-        out = nn.leaky_relu(inputs, self.negative_slope) if self.negative_slope else nn.relu(inputs)
-        return out if self.max_value is None else math.minimum(out, self.max_value)  # type: ignore[attr-defined]
-
-
-class Softmax(_Without):
-    """Softmax along an axis."""
-
-    def __init__(self, axis: int = -1, **options: Any):
-        super().__init__(**options)
-        self.axis = axis
-
-    def compute(self, inputs: Any) -> Any:
-        return nn.softmax(inputs, axis=self.axis)
-
-
-class ZeroPadding2D(_Without):
-    """Rows and columns of zeros around each picture (height and width are the axes 1 and 2)."""
-
-    def __init__(self, padding: Any = (1, 1), data_format: str | None = None, **options: Any):
-        super().__init__(**options)
-        sides = [
-            (p, p) if isinstance(p, int) else tuple(p) for p in ((padding, padding) if isinstance(padding, int) else padding)
-        ]
-        self.paddings = [(0, 0), (0, 0), *sides] if data_format == "channels_first" else [(0, 0), *sides, (0, 0)]
-
-    def compute(self, inputs: Any) -> Any:
-        return arrays.pad(inputs, self.paddings)
-
-
-def _folded(function: Callable[[Any, Any], Any]) -> Callable[[list[Handle]], Any]:
-    def merge(items: list[Handle]) -> Any:
-        out: Any = items[0]
-        for item in items[1:]:
-            out = function(out, item)
-        return out
-
-    return merge
+def _merging(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda self, inputs: reduce(function, leaves(inputs))
 
 
 TWINS = {
@@ -259,32 +194,16 @@ TWINS = {
     ),
     core: ("BatchNormalization", "Dense", "Dropout", "Flatten"),
 }  # fmt: skip
-LAYERS: dict[str, Any] = {name: _twin(getattr(module, name)) for module, names in TWINS.items() for name in names}
-LAYERS |= {
-    cls.__name__: cls
-    for cls in (
-        Activation,
-        Concatenate,
-        Embedding,
-        Lambda,
-        LeakyReLU,
-        Permute,
-        ReLU,
-        RepeatVector,
-        Reshape,
-        Softmax,
-        ZeroPadding2D,
-    )
-}
-for _axes in (1, 2, 3):
-    for _kind, _reduce in (("Average", "reduce_mean"), ("Max", "reduce_max")):
-        _name = f"Global{_kind}Pooling{_axes}D"
-        LAYERS[_name] = _over_space(_name, getattr(math, _reduce), _axes)
-for _name, _function in (("Add", "add"), ("Multiply", "multiply"), ("Maximum", "maximum"), ("Minimum", "minimum")):
-    LAYERS[_name] = _merging(_name, _folded(getattr(math, _function)))
-LAYERS["Subtract"] = _merging("Subtract", _folded(getattr(math, "subtract")))  # noqa: B009  (is not typed)
-LAYERS["Average"] = _merging("Average", lambda items: math.add_n(items) / len(items))
+LAYERS |= {name: _twin(getattr(module, name)) for module, names in TWINS.items() for name in names}
+for _kind, _reduce in (("Average", "reduce_mean"), ("Max", "reduce_max")):
+    for _axes in (1, 2, 3):
+        _function = _over_space(getattr(math, _reduce), _axes)
+        _layer(f"Global{_kind}Pooling{_axes}D", "Over all places of each sample.", _function, data_format=None, keepdims=False)
+MERGED = "Of a list of tensors of one shape."
+for _name in ("Add", "Multiply", "Maximum", "Minimum", "Subtract"):
+    _layer(_name, MERGED, _merging(getattr(math, _name.lower())))
+_layer("Average", MERGED, lambda self, inputs: math.add_n(leaves(inputs)) / len(leaves(inputs)))
 LAYERS |= {"Convolution2D": LAYERS["Conv2D"], "MaxPool2D": LAYERS["MaxPooling2D"], "AvgPool2D": LAYERS["AveragePooling2D"],
-           "Layer": Layer}  # fmt: skip
+           "Embedding": Embedding, "Layer": Layer}  # fmt: skip
 globals()["layers"] = SimpleNamespace(**LAYERS)
 activations = SimpleNamespace(**{name: value for name, value in ACTIVATIONS.items() if value is not None})

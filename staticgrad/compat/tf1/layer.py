@@ -175,6 +175,41 @@ class Layer:
         return out
 
 
+class Kernelled(Layer):
+    """A layer with a kernel and a bias, and an activation."""
+
+    def __init__(
+        self, activation: Any, use_bias: bool, initializers: tuple[Any, Any], regularizers: tuple[Any, Any],
+        constraints: tuple[Any, Any], trainable: bool, name: str | None, **options: Any,
+    ):  # fmt: skip
+        super().__init__(trainable, name, **options)
+        self.activation, self.use_bias = activation, use_bias
+        self.kernel_initializer, self.bias_initializer = initializers
+        self.kernel_regularizer, self.bias_regularizer = regularizers
+        self.kernel_constraint, self.bias_constraint = constraints
+
+    def build_kernel(self, shape: list[int]) -> None:
+        self.kernel = self.add_weight(
+            "kernel", shape, initializer=self.kernel_initializer, regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )  # fmt: skip
+
+    def build_bias(self, units: int) -> None:
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_weight(
+                "bias", [units], initializer=self.bias_initializer, regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )  # fmt: skip
+        self.built = True
+
+    def finished(self, out: Any, layout: str | None = None) -> Any:
+        from .nn.functions import bias_add
+
+        out = out if self.bias is None else bias_add(out, self.bias, layout)
+        return out if self.activation is None else self.activation(out)
+
+
 def as_function(layer: type, label: str, doc: str, call: Sequence[str] = ()) -> Callable[..., Any]:
     """The function of a class of layers: `label(inputs, <settings>, name, reuse)`. call: settings that the call takes."""
     import inspect

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import linalg, static
-from ...operators import F
-from ...ops.linear_algebra.triangular_systems import triangular
+from .core import F, linalg, static, triangular
 from .dtypes import as_dtype
 from .math import norm
 from .tensor import Operand, Pair, define, extents_of, operation, pair, tensor

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ...operators import F, Symbol, has_rank
-from ...ops.leaves import fits
 from . import slopes
 from .arrays import convert_to_tensor
+from .core import F, Symbol, fits, has_rank
 from .graph import GraphKeys, get_default_graph
 from .math import add_n
 from .nn.functions import (
@@ -19,7 +17,7 @@ from .nn.functions import (
     softmax_cross_entropy_with_logits_v2,
     sparse_softmax_cross_entropy_with_logits,
 )
-from .tensor import KIND, Operand, extent_of, operation, pair, symbols, tensor
+from .tensor import Operand, arguments, extent_of, operation, pair, signature, symbols, tensor
 
 
 class Reduction:
@@ -159,19 +157,15 @@ def _loss(
 ) -> Callable[..., Any]:  # fmt: skip
     """The weighted mean of a function of predictions and labels, and of a setting (name, default)."""
     elements = operation(label)(lambda predictions, labels, *given: function(*_same_shape(predictions, labels), *given))
-    words = ["labels", operand, *(("weights",) if setting is None else ("weights", setting[0])), "scope"]
-    defaults = {"weights": 1.0, "scope": None, **dict([setting] if setting else [])}
-    parameters = [inspect.Parameter(w, KIND, default=defaults.get(w, inspect.Parameter.empty)) for w in words]
-    signature = inspect.Signature([*parameters, inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)])
+    own = dict([setting]) if setting else {}
+    signed = signature({"labels": ..., operand: ..., "weights": 1.0, **own, "scope": None}, "options")
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        given = bound.arguments
-        losses = elements(given[operand], given["labels"], *([given[setting[0]]] if setting else []))
+        given = arguments(signed, args, kwargs)
+        losses = elements(given[operand], given["labels"], *(given[key] for key in own))
         return compute_weighted_loss(losses, given["weights"], given["scope"] or name, **given["options"])
 
-    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__signature__ = signed  # type: ignore[attr-defined]
     call.__name__, call.__doc__ = name, doc
     return call
 

@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.types import normalize_axis
-from ...operators import F, Symbol, has_rank
-from ...ops.cumulative import running_product
-from ...ops.leaves import fits
 from . import slopes
+from .core import F, Symbol, fits, has_rank, normalize_axis, running_product
 from .dtypes import as_dtype
 from .handles import Handle
 from .tensor import SIZES, Operand, Pair, Rows, define, define_rows, operation, tensor

@@ -6,11 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...errors import GraphError
-from ...interchange.graph_json import from_json, to_json
-from ...ir import Node
-from ...static.dependencies import Operation as Effect
-from ...static.variables import Variable as StaticVariable
+from .core import Effect, GraphError, Node, StaticVariable, from_json, to_json
 from .graph import Graph, get_default_graph
 from .handles import Handle, Operation
 from .variables import Variable

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import static
-from ...operators import F
-from ...static.graphs import using
 from . import slopes
+from .core import F, static, using
 from .gathering import top_k
 from .graph import GraphKeys, get_default_graph
-from .tensor import extents_of, handles, operation, symbols, tensor
+from .tensor import arguments, extents_of, handles, operation, symbols, tensor
 from .variables import Variable
 
 METRICS = "metric_variables"
@@ -48,9 +46,7 @@ def metric(label: str = "") -> Callable[[Callable[..., State]], Callable[..., An
 
         @functools.wraps(build)
         def call(*args: Any, **kwargs: Any) -> Any:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            given = dict(bound.arguments)
+            given = arguments(signature, args, kwargs)
             collections = [given.pop("metrics_collections"), given.pop("updates_collections")]
             name = given.pop("name") or (label or call.__name__).format(**given)
             graph = get_default_graph()

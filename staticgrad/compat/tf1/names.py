@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from . import math
+from .core import enter_paths
 from .handles import Handle
 
 # python's operators on tensors and variables --------------------------------------------------------------------------
@@ -41,11 +42,9 @@ NAMES: dict[str, dict[str, str]] = {
         "arrays": """
             concat constant convert_to_tensor expand_dims eye fill gather identity lin_space=linspace linspace newaxis
             one_hot ones ones_like pad placeholder placeholder_with_default range=range_ rank reshape reverse
-            reverse_v2=reverse sequence_mask shape size slice=slice_ split squeeze stack stop_gradient strided_slice tile
-            transpose unstack where zeros zeros_like""",
+            reverse_v2=reverse sequence_mask shape size slice=slice_ split squeeze stack stop_gradient strided_slice
+            tile transpose unstack where zeros zeros_like""",
         "control": "case cond foldl foldr group map_fn no_op scan tuple=tuple_ vectorized_map while_loop",
-        "custom_gradients": """
-            custom_gradient grad_pass_through no_gradient NoGradient NotDifferentiable recompute_grad RegisterGradient""",
         "debugging": """
             assert_equal assert_greater assert_greater_equal assert_integer assert_less assert_less_equal assert_near
             assert_negative assert_non_negative assert_non_positive assert_none_equal assert_positive
@@ -64,8 +63,8 @@ NAMES: dict[str, dict[str, str]] = {
             invert_permutation matrix_band_part meshgrid reverse_sequence roll scatter_nd searchsorted sort unique
             where_v2""",
         "gradients": """
-            AggregationMethod convert_to_tensor_or_indexed_slices gradients hessians IndexedSlices
-            UnconnectedGradients""",
+            AggregationMethod convert_to_tensor_or_indexed_slices custom_gradient grad_pass_through gradients hessians
+            IndexedSlices no_gradient NoGradient NotDifferentiable recompute_grad RegisterGradient UnconnectedGradients""",
         "graph": """
             add_to_collection add_to_collections control_dependencies device get_collection get_collection_ref
             get_default_graph get_seed Graph GraphKeys name_scope reset_default_graph set_random_seed""",
@@ -77,25 +76,23 @@ NAMES: dict[str, dict[str, str]] = {
             uniform_unit_scaling_initializer variance_scaling_initializer zeros_initializer""",
         "linalg": """
             cholesky cholesky_solve cross matrix_determinant=det matrix_diag=diag matrix_diag_part=diag_part
-            matrix_inverse=inv matrix_set_diag=set_diag matrix_solve=solve matrix_solve_ls=lstsq matrix_square_root=sqrtm
-            matrix_transpose matrix_triangular_solve=triangular_solve qr self_adjoint_eig=eigh
+            matrix_inverse=inv matrix_set_diag=set_diag matrix_solve=solve matrix_solve_ls=lstsq
+            matrix_square_root=sqrtm matrix_transpose matrix_triangular_solve=triangular_solve qr self_adjoint_eig=eigh
             self_adjoint_eigvals=eigvalsh svd trace""",
-        "logging": "get_logger",
         "math": """
             *ALIASES *BINARY *CASTS *REDUCTIONS *UNARY accumulate_n add_n arg_max arg_min argmax argmin cast
             clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value count_nonzero cumprod cumsum div
-            div_no_nan divide divide_no_nan einsum global_norm lbeta matmul norm realdiv
-            saturate_cast scalar_mul sparse_matmul tensordot truediv""",
+            div_no_nan divide divide_no_nan einsum global_norm lbeta matmul norm realdiv saturate_cast scalar_mul
+            sparse_matmul tensordot truediv""",
         "meta_graph": "GraphDef import_graph_def MetaGraphDef NodeDef",
-        "nn.spatial": "conv conv2d_backprop_filter_v2 conv2d_backprop_input_v2 extract_image_patches extract_volume_patches",
-        "nn.windows": "batch_to_space_nd depth_to_space space_to_batch_nd space_to_depth",
+        "nn.spatial": """
+            batch_to_space_nd conv conv2d_backprop_filter_v2 conv2d_backprop_input_v2 depth_to_space
+            extract_image_patches extract_volume_patches space_to_batch_nd space_to_depth""",
+        "platform": "get_logger",
         "py_functions": """
             add_check_numerics_ops Assert check_numerics numpy_function Print print=print_ py_func
             verify_tensor_all_finite""",
         "queues": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
-        "scatter": """
-            count_up_to scatter_add scatter_div scatter_max scatter_min scatter_mul scatter_nd_add scatter_nd_sub
-            scatter_nd_update scatter_sub scatter_update""",
         "session": """
             ConfigProto get_default_session GPUOptions GraphOptions InteractiveSession OptimizerOptions RunMetadata
             RunOptions Session""",
@@ -109,28 +106,33 @@ NAMES: dict[str, dict[str, str]] = {
             sparse_segment_sqrt_n sparse_segment_sum sparse_slice=slice_ sparse_softmax=softmax sparse_split=split
             sparse_tensor_dense_matmul=sparse_dense_matmul sparse_tensor_to_dense=to_dense sparse_to_dense
             sparse_to_indicator=to_indicator sparse_transpose=transpose SparseTensor SparseTensorValue""",
-        "special": "approx_top_k betainc bincount histogram_fixed_width histogram_fixed_width_bins polygamma truncatediv zeta",
+        "special": """
+            approx_top_k betainc bincount histogram_fixed_width histogram_fixed_width_bins polygamma truncatediv zeta""",
         "state": """
-            assert_variables_initialized colocate_with COMPILER_VERSION container control_flow_v2_enabled
-            CriticalSection CXX11_ABI_FLAG CXX_VERSION DeviceSpec dimension_at_index dimension_value
-            disable_control_flow_v2 disable_eager_execution disable_resource_variables disable_tensor_equality
-            disable_v2_behavior disable_v2_tensorshape enable_control_flow_v2 enable_eager_execution
-            enable_resource_variables enable_tensor_equality enable_v2_behavior ensure_shape executing_eagerly
-            executing_eagerly_outside_functions fixed_size_partitioner GIT_VERSION GRAPH_DEF_VERSION
-            GRAPH_DEF_VERSION_MIN_CONSUMER GRAPH_DEF_VERSION_MIN_PRODUCER guarantee_const identity_n
-            init_scope initialize_all_tables initialize_local_variables is_tensor is_variable_initialized
-            min_max_variable_partitioner MONOLITHIC_BUILD moving_average_variables no_regularizer op_scope
-            report_uninitialized_variables resource_variables_enabled switch_case tables_initializer timestamp
-            variable_axis_size_partitioner variable_creator_scope VariableAggregation VariableSynchronization
-            VERSION __version__=VERSION""",
+            __version__=VERSION assert_variables_initialized colocate_with COMPILER_VERSION container
+            control_flow_v2_enabled CriticalSection CXX11_ABI_FLAG CXX_VERSION DeviceSpec dimension_at_index
+            dimension_value disable_control_flow_v2 disable_eager_execution disable_resource_variables
+            disable_tensor_equality disable_v2_behavior disable_v2_tensorshape enable_control_flow_v2
+            enable_eager_execution enable_resource_variables enable_tensor_equality enable_v2_behavior ensure_shape
+            executing_eagerly executing_eagerly_outside_functions fixed_size_partitioner GIT_VERSION GRAPH_DEF_VERSION
+            GRAPH_DEF_VERSION_MIN_CONSUMER GRAPH_DEF_VERSION_MIN_PRODUCER guarantee_const identity_n init_scope
+            initialize_all_tables initialize_local_variables is_tensor is_variable_initialized
+            min_max_variable_partitioner MONOLITHIC_BUILD no_regularizer op_scope report_uninitialized_variables
+            resource_variables_enabled switch_case tables_initializer timestamp variable_axis_size_partitioner
+            variable_creator_scope VariableAggregation VariableSynchronization VERSION""",
         "tensor_array": "TensorArray",
         "variable_scopes": """
             AUTO_REUSE get_local_variable get_variable get_variable_scope make_template variable_op_scope variable_scope
             VariableScope""",
         "variables": """
-            all_variables assign assign_add assign_sub global_variables global_variables_initializer
+            all_variables assign assign_add assign_sub count_up_to global_variables global_variables_initializer
             initialize_all_variables initialize_variables local_variables local_variables_initializer model_variables
-            trainable_variables Variable variables_initializer""",
+            moving_average_variables scatter_add scatter_div scatter_max scatter_min scatter_mul scatter_nd_add
+            scatter_nd_sub scatter_nd_update scatter_sub scatter_update trainable_variables Variable
+            variables_initializer""",
+    },
+    "app": {
+        "platform": "flags=FLAG_NAMES run",
     },
     "bitwise": {
         "math": "*BITS invert",
@@ -147,11 +149,18 @@ NAMES: dict[str, dict[str, str]] = {
     "contrib.seq2seq": {
         "contrib.attention": "AttentionMechanism AttentionWrapper AttentionWrapperState BahdanauAttention LuongAttention",
     },
+    "estimator.inputs": {
+        "estimator.core": "numpy_input_fn pandas_input_fn",
+    },
+    "flags": {
+        "platform": "DEFINE_bool DEFINE_boolean DEFINE_float DEFINE_integer DEFINE_string Flags FLAGS",
+    },
     "image": {
         "boxes": """
             crop_and_resize draw_bounding_boxes extract_glimpse extract_patches non_max_suppression
-            non_max_suppression_overlaps non_max_suppression_padded non_max_suppression_with_scores resize_image_with_pad""",
-        "colors": """
+            non_max_suppression_overlaps non_max_suppression_padded non_max_suppression_with_scores
+            resize_image_with_pad""",
+        "image": """
             adjust_hue adjust_saturation hsv_to_rgb random_hue random_saturation rgb_to_hsv rgb_to_yiq rgb_to_yuv
             sobel_edges ssim ssim_multiscale yiq_to_rgb yuv_to_rgb""",
         "nn.spatial": "extract_image_patches",
@@ -176,21 +185,26 @@ NAMES: dict[str, dict[str, str]] = {
         "math": "einsum global_norm matmul norm tensordot",
         "nn.functions": "l2_normalize",
     },
+    "logging": {
+        "platform": """
+            DEBUG debug ERROR error FATAL fatal flush get_logger get_verbosity INFO info log log_every_n log_first_n
+            log_if set_verbosity TaskLevelStatusMessage vlog WARN warn warning""",
+    },
     "manip": {
         "arrays": "reshape reverse tile",
         "gathering": "gather_nd roll scatter_nd",
-        "nn.windows": "batch_to_space_nd space_to_batch_nd",
+        "nn.spatial": "batch_to_space_nd space_to_batch_nd",
     },
     "math": {
         "debugging": "is_non_decreasing is_strictly_increasing",
         "gathering": """
             *SEGMENTS argsort boolean_mask broadcast_to confusion_matrix dynamic_partition dynamic_stitch gather_nd
-            in_top_k invert_permutation matrix_band_part meshgrid reverse_sequence roll scatter_nd searchsorted sort top_k
-            unique""",
+            in_top_k invert_permutation matrix_band_part meshgrid reverse_sequence roll scatter_nd searchsorted sort
+            top_k unique""",
         "nn.functions": "l2_normalize log_softmax softmax softsign zero_fraction",
         "special": """
-            *UNARY approx_max_k approx_min_k betainc bincount cumulative_logsumexp polygamma polyval sobol_sample xlog1py
-            zeta""",
+            *UNARY approx_max_k approx_min_k betainc bincount cumulative_logsumexp polygamma polyval sobol_sample
+            xlog1py zeta""",
     },
     "nn": {
         "arrays": "embedding_lookup",
@@ -199,10 +213,12 @@ NAMES: dict[str, dict[str, str]] = {
         "gathering": "in_top_k top_k",
         "math": "l2_loss sigmoid softplus tanh",
         "nn.functions": """
-            batch_normalization bias_add crelu elu l2_normalize leaky_relu log_softmax moments relu relu6 selu
-            sigmoid_cross_entropy_with_logits silu softmax softmax_cross_entropy_with_logits
-            softmax_cross_entropy_with_logits_v2 softsign sparse_softmax_cross_entropy_with_logits swish
-            weighted_cross_entropy_with_logits xw_plus_b zero_fraction""",
+            batch_norm_with_global_normalization batch_normalization bias_add compute_average_loss crelu elu
+            l2_normalize leaky_relu log_softmax moments normalize_moments relu relu6 relu_layer
+            scale_regularization_loss selu sigmoid_cross_entropy_with_logits silu softmax
+            softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits_v2 softsign
+            sparse_softmax_cross_entropy_with_logits sufficient_statistics swish weighted_cross_entropy_with_logits
+            weighted_moments xw_plus_b zero_fraction""",
         "nn.rnn": "bidirectional_dynamic_rnn dynamic_rnn raw_rnn static_bidirectional_rnn static_rnn",
         "nn.sampling": """
             all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler
@@ -210,19 +226,14 @@ NAMES: dict[str, dict[str, str]] = {
             uniform_candidate_sampler""",
         "nn.sparse_labels": "collapse_repeated ctc_loss ctc_loss_v2 embedding_lookup_sparse safe_embedding_lookup_sparse",
         "nn.spatial": """
-            atrous_conv2d_transpose avg_pool avg_pool3d avg_pool_v2 conv1d_transpose conv2d conv2d_backprop_filter
-            conv2d_backprop_input conv2d_transpose conv3d conv3d_backprop_filter conv3d_backprop_filter_v2
-            conv3d_transpose conv_transpose depthwise_conv2d depthwise_conv2d_backprop_filter
-            depthwise_conv2d_backprop_input depthwise_conv2d_native depthwise_conv2d_native_backprop_filter
-            depthwise_conv2d_native_backprop_input dilation2d erosion2d extract_image_patches max_pool max_pool3d
-            max_pool_v2 max_pool_with_argmax pool""",
-        "nn.statistics": """
-            batch_norm_with_global_normalization compute_average_loss normalize_moments scale_regularization_loss
-            sufficient_statistics weighted_moments with_space_to_batch""",
-        "nn.windows": """
-            atrous_conv2d avg_pool1d avg_pool2d batch_to_space_nd conv1d convolution depth_to_space fused_batch_norm
-            local_response_normalization log_poisson_loss lrn max_pool1d max_pool2d relu_layer separable_conv2d
-            space_to_batch_nd space_to_depth""",
+            atrous_conv2d atrous_conv2d_transpose avg_pool avg_pool1d avg_pool2d avg_pool3d avg_pool_v2
+            batch_to_space_nd conv1d conv1d_transpose conv2d conv2d_backprop_filter conv2d_backprop_input
+            conv2d_transpose conv3d conv3d_backprop_filter conv3d_backprop_filter_v2 conv3d_transpose conv_transpose
+            convolution depth_to_space depthwise_conv2d depthwise_conv2d_backprop_filter depthwise_conv2d_backprop_input
+            depthwise_conv2d_native depthwise_conv2d_native_backprop_filter depthwise_conv2d_native_backprop_input
+            dilation2d erosion2d extract_image_patches fused_batch_norm local_response_normalization log_poisson_loss
+            lrn max_pool max_pool1d max_pool2d max_pool3d max_pool_v2 max_pool_with_argmax pool separable_conv2d
+            space_to_batch_nd space_to_depth with_space_to_batch""",
         "special": "approx_max_k approx_min_k",
     },
     "random": {
@@ -250,9 +261,9 @@ NAMES: dict[str, dict[str, str]] = {
             load_checkpoint load_variable NewCheckpointReader remove_checkpoint warm_start write_graph""",
         "train.cluster": "ClusterSpec replica_device_setter Server SyncReplicasOptimizer",
         "train.decay": """
-            cosine_decay cosine_decay_restarts exponential_decay inverse_time_decay linear_cosine_decay natural_exp_decay
+            assert_global_step cosine_decay cosine_decay_restarts create_global_step exponential_decay get_global_step
+            get_or_create_global_step global_step inverse_time_decay linear_cosine_decay natural_exp_decay
             noisy_linear_cosine_decay piecewise_constant piecewise_constant_decay polynomial_decay""",
-        "train.global_step": "assert_global_step create_global_step get_global_step get_or_create_global_step global_step",
         "train.hooks": """
             CheckpointSaverHook CheckpointSaverListener FeedFnHook FinalOpsHook GlobalStepWaiterHook LoggingTensorHook
             NanLossDuringTrainingError NanTensorHook ProfilerHook SecondOrStepTimer SessionRunArgs SessionRunContext
@@ -260,8 +271,8 @@ NAMES: dict[str, dict[str, str]] = {
         "train.objects": "Checkpoint CheckpointManager CheckpointOptions",
         "train.optimizers": """
             AdadeltaOptimizer AdagradDAOptimizer AdagradOptimizer AdamOptimizer AdamWOptimizer FtrlOptimizer
-            GradientDescentOptimizer MomentumOptimizer Optimizer ProximalAdagradOptimizer ProximalGradientDescentOptimizer
-            RMSPropOptimizer""",
+            GradientDescentOptimizer MomentumOptimizer Optimizer ProximalAdagradOptimizer
+            ProximalGradientDescentOptimizer RMSPropOptimizer""",
         "train.pipelines": """
             batch batch_join input_producer limit_epochs maybe_batch maybe_batch_join maybe_shuffle_batch
             maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join slice_input_producer""",
@@ -278,8 +289,8 @@ NAMES: dict[str, dict[str, str]] = {
 the module; `*TABLE`: the keys of a table of the module."""
 
 SPACES = (
-    "app", "contrib", "contrib.layers", "contrib.legacy_seq2seq", "data", "debugging", "distributions", "errors",
-    "estimator.inputs", "flags", "gfile", "keras", "logging", "losses", "metrics", "nest", "nn.rnn_cell", "summary", "test",
+    "contrib", "contrib.layers", "contrib.legacy_seq2seq", "data", "debugging", "distributions", "errors", "gfile", "keras",
+    "losses", "metrics", "nest", "nn.rnn_cell", "summary", "test",
 )  # fmt: skip
 """The other namespaces: each has the names that its module defines."""
 
@@ -425,3 +436,72 @@ def refuse_in(path: str, module: ModuleType) -> None:
         raise missing(path, vars(module), name)
 
     module.__dict__.setdefault("__getattr__", find)
+
+
+# TensorFlow's paths of modules that programs import beside `tensorflow` -----------------------------------------------
+
+_NN, _TRAIN, _CELL = ("", "nn", "math", "linalg"), ("train", ""), ("nn.rnn_cell", "contrib.rnn", "nn")
+PATHS: dict[str, dict[str, tuple[str, ...]]] = {
+    "framework": dict.fromkeys(
+        ("constant_op", "dtypes", "ops", "random_seed", "sparse_tensor", "tensor_shape", "tensor_util"),
+        ("", "sparse"),
+    ) | {"errors": ("errors",), "errors_impl": ("errors",), "test_util": ("test",)},
+    "ops": dict.fromkeys(
+        (
+            "array_ops", "candidate_sampling_ops", "check_ops", "clip_ops", "control_flow_ops", "embedding_ops",
+            "functional_ops", "gradients", "gradients_impl", "logging_ops", "math_ops", "nn", "nn_ops", "partitioned_variables",
+            "random_ops", "rnn", "script_ops", "sparse_ops", "state_ops", "tensor_array_ops", "variable_scope", "variables",
+        ),
+        _NN,
+    ) | {
+        "rnn_cell": _CELL, "rnn_cell_impl": _CELL, "init_ops": ("initializers", ""), "linalg_ops": ("linalg", ""),
+        "image_ops": ("image",), "seq2seq": ("contrib.legacy_seq2seq",), "metrics": ("metrics",),
+    },
+    "training": dict.fromkeys(
+        ("adam", "gradient_descent", "learning_rate_decay", "momentum", "moving_averages", "saver", "training_util"),
+        _TRAIN,
+    ),
+    "platform": {
+        "app": ("app",), "flags": ("flags",), "gfile": ("gfile",), "test": ("test",), "tf_logging": ("logging",),
+    },
+    "layers": dict.fromkeys(("base", "convolutional", "core", "layers", "normalization", "pooling"), ("layers",)),
+    "util": {"nest": ("nest",)},
+    "client": {"session": ("",)},
+    "summary": {"summary": ("summary",)},
+}  # fmt: skip
+"""Package below `tensorflow.python` -> module -> the namespaces, as paths below the dialect, whose public names it has."""
+
+
+class Namespace(ModuleType):
+    """A module that looks its names up in others, in their order."""
+
+    def __init__(self, name: str, sources: list[Any]):
+        super().__init__(name)
+        self.__sources = sources
+        self.__path__: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            for source in self.__sources:
+                if hasattr(source, name):
+                    return getattr(source, name)
+        raise AttributeError(f"{self.__name__} has no {name!r} here; import it from the dialect's public modules")
+
+
+def enter_module_paths(dialect: ModuleType) -> None:
+    """Let `import`, `from` and attributes find the paths below the dialect's own name."""
+
+    def source(path: str) -> Any:
+        found: Any = dialect
+        for part in filter(None, path.split(".")):
+            found = getattr(found, part)
+        return found
+
+    root = dialect.__name__
+    paths: dict[str, ModuleType] = {"python": Namespace(f"{root}.python", [dialect])}
+    for package, modules in PATHS.items():
+        paths[f"python.{package}"] = Namespace(f"{root}.python.{package}", [])
+        for name, spaces in modules.items():
+            path = f"python.{package}.{name}"
+            paths[path] = Namespace(f"{root}.{path}", [source(space) for space in spaces])
+    enter_paths(root, paths)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...ops import pytree
-from ...ops.pytree import Container
+from .core import Container, pytree
 
 
 def _rule(value: Any) -> Container | None:

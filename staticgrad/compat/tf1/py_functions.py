@@ -9,17 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from ... import static
-from ...base.types import TensorType, UnrankedType
-from ...errors import user_line
-from ...operators import apply, state
-from ...ops import pytree
-from ...ops.decisions import python_call_op, watch_op
-from ...static.graphs import using
-from ...static.inputs import placeholder_of
-from .custom_gradients import overridden
+from .core import (
+    TensorType,
+    UnrankedType,
+    apply,
+    placeholder_of,
+    python_call_op,
+    pytree,
+    state,
+    static,
+    user_line,
+    using,
+    watch_op,
+)
 from .dtypes import as_dtype
 from .errors import InvalidArgumentError, OpError, OutOfRangeError, ResourceExhaustedError, UnimplementedError, UnknownError
+from .gradients import overridden
 from .graph import Graph
 from .handles import Handle, Operation
 from .tensor import Operand, graph_of, handles, operation, symbols, tensor

@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.locks import Condition, lock
-from ...base.types import TensorType, UnrankedType
-from ...errors import user_line
-from ...static.graphs import using
+from .core import Condition, TensorType, UnrankedType, lock, user_line, using
 from .dtypes import as_dtype
 from .errors import CancelledError, OutOfRangeError
 from .graph import get_default_graph, get_seed
@@ -47,38 +44,22 @@ class QueueBase:
     kind = "queue"
 
     def __init__(self, capacity: int, dtypes: Any, shapes: Any, names: Any, name: str, seed: int | None = None):
-        self._dtypes = [as_dtype(d) for d in (dtypes if isinstance(dtypes, (list, tuple)) else [dtypes])]
-        given = [None] * len(self._dtypes) if shapes is None else list(shapes)
-        if shapes is not None and len(self._dtypes) == 1 and not (given and isinstance(given[0], (list, tuple, TensorShape))):
+        self.dtypes = [as_dtype(d) for d in (dtypes if isinstance(dtypes, (list, tuple)) else [dtypes])]
+        given = [None] * len(self.dtypes) if shapes is None else list(shapes)
+        if shapes is not None and len(self.dtypes) == 1 and not (given and isinstance(given[0], (list, tuple, TensorShape))):
             given = [shapes]
-        if len(given) != len(self._dtypes):
+        if len(given) != len(self.dtypes):
             raise ValueError(
-                f"Queue shapes must have the same length as dtypes, got {len(given)} shapes, {len(self._dtypes)} dtypes."
+                f"Queue shapes must have the same length as dtypes, got {len(given)} shapes, {len(self.dtypes)} dtypes."
             )
-        self._shapes = [TensorShape(s) for s in given]
-        self._names = [names] if isinstance(names, str) else names
+        self.shapes = [TensorShape(s) for s in given]
+        self.names = [names] if isinstance(names, str) else names
         self._capacity = capacity if capacity >= 0 else 2**62
         self._graph = get_default_graph()
-        self._name = self._graph.scoped(name)
+        self.name = self._graph.scoped(name)
         self._seed = get_seed(seed)
         self._states: weakref.WeakKeyDictionary[Any, _State] = weakref.WeakKeyDictionary()
         self._lock = lock()
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def dtypes(self) -> list[Any]:
-        return self._dtypes
-
-    @property
-    def shapes(self) -> list[TensorShape]:
-        return self._shapes
-
-    @property
-    def names(self) -> Any:
-        return self._names
 
     @property
     def queue_ref(self) -> QueueBase:
@@ -92,19 +73,19 @@ class QueueBase:
 
     def _components(self, vals: Any) -> list[Any]:
         if isinstance(vals, dict):
-            if self._names is None:
+            if self.names is None:
                 raise ValueError("Queue must have names to enqueue a dictionary")
-            vals = [vals[n] for n in self._names]
-        elif self._names is not None:
+            vals = [vals[n] for n in self.names]
+        elif self.names is not None:
             raise ValueError("Queue with names must enqueue a dictionary")
-        items = list(vals) if isinstance(vals, (list, tuple)) and (len(self._dtypes) > 1 or len(vals) == 1) else [vals]
-        if len(items) != len(self._dtypes):
-            raise ValueError(f"The queue takes {len(self._dtypes)} components, got {len(items)}")
+        items = list(vals) if isinstance(vals, (list, tuple)) and (len(self.dtypes) > 1 or len(vals) == 1) else [vals]
+        if len(items) != len(self.dtypes):
+            raise ValueError(f"The queue takes {len(self.dtypes)} components, got {len(items)}")
         with using(self._graph):
-            return [tensor(symbols(v), d) for v, d in zip(items, self._dtypes, strict=True)]
+            return [tensor(symbols(v), d) for v, d in zip(items, self.dtypes, strict=True)]
 
     def _fit(self, components: Sequence[Any], batched: bool) -> None:
-        for x, shape in zip(components, self._shapes, strict=True):
+        for x, shape in zip(components, self.shapes, strict=True):
             known = getattr(x.node.type, "shape", None)
             if known is not None and shape.dims is not None and not isinstance(x.node.type, UnrankedType):
                 own = TensorShape(known[1:] if batched else known)
@@ -115,13 +96,13 @@ class QueueBase:
         """An operation that adds one element."""
         components = self._components(vals)
         self._fit(components, False)
-        return self._adding(components, lambda arrays: [tuple(arrays)], name or f"{self._name}_enqueue")
+        return self._adding(components, lambda arrays: [tuple(arrays)], name or f"{self.name}_enqueue")
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
         """An operation that adds the elements along the first axis."""
         components = self._components(vals)
         self._fit(components, True)
-        return self._adding(components, lambda arrays: list(zip(*arrays, strict=True)), name or f"{self._name}_EnqueueMany")
+        return self._adding(components, lambda arrays: list(zip(*arrays, strict=True)), name or f"{self.name}_EnqueueMany")
 
     def _adding(self, components: list[Any], elements: Callable[..., list[Element]], name: str) -> Operation:
         where = user_line()
@@ -132,7 +113,7 @@ class QueueBase:
                 for element in elements([np.array(a) for a in arrays]):
                     state.wait(lambda: state.closed or len(state.items) < self._capacity)
                     if state.closed:
-                        raise CancelledError(f"{self.kind} '{self._name}' is closed.", where=where)
+                        raise CancelledError(f"{self.kind} '{self.name}' is closed.", where=where)
                     self._put(state, element)
                     state.changed.notify_all()
 
@@ -157,7 +138,7 @@ class QueueBase:
             state.wait(lambda: state.closed or self._available(state) >= (1 if count > self._capacity else count))
             if len(state.items) < count and state.closed and not (up_to and state.items):
                 raise OutOfRangeError(
-                    f"{self.kind} '{self._name}' is closed and has insufficient elements (requested {count}, current size "
+                    f"{self.kind} '{self.name}' is closed and has insufficient elements (requested {count}, current size "
                     f"{len(state.items)})", where=where,
                 )  # fmt: skip
             while len(found) < count and (state.items or not state.closed):
@@ -171,7 +152,7 @@ class QueueBase:
         where = user_line()
         lead = [] if count is None else [None if up_to else count]
         kinds: list[TensorType] = []
-        for dtype, shape in zip(self._dtypes, self._shapes, strict=True):
+        for dtype, shape in zip(self.dtypes, self.shapes, strict=True):
             if shape.dims is None:
                 kinds.append(UnrankedType(dtype.numpy))
             else:
@@ -183,8 +164,8 @@ class QueueBase:
 
         with using(self._graph):
             made = self._graph.host_call([], call, kinds, name, "QueueDequeueV2", with_session=True)
-        if self._names is not None:
-            return dict(zip(self._names, made, strict=True))
+        if self.names is not None:
+            return dict(zip(self.names, made, strict=True))
         return made[0] if len(made) == 1 else made
 
     def _stacked(self, column: Sequence[np.ndarray]) -> np.ndarray:
@@ -192,21 +173,21 @@ class QueueBase:
 
     def dequeue(self, name: str | None = None) -> Any:
         """The components of one element; a run raises `tf.errors.OutOfRangeError` once the queue is closed and empty."""
-        return self._results(None, False, name or f"{self._name}_Dequeue")
+        return self._results(None, False, name or f"{self.name}_Dequeue")
 
     def dequeue_many(self, n: int, name: str | None = None) -> Any:
         """The components of `n` elements, stacked. Raises ValueError without shapes."""
         self._check_shapes()
-        return self._results(int(n), False, name or f"{self._name}_DequeueMany")
+        return self._results(int(n), False, name or f"{self.name}_DequeueMany")
 
     def dequeue_up_to(self, n: int, name: str | None = None) -> Any:
         """As `dequeue_many`, of the elements that are left once the queue is closed."""
         self._check_shapes()
-        return self._results(int(n), True, name or f"{self._name}_DequeueUpTo")
+        return self._results(int(n), True, name or f"{self.name}_DequeueUpTo")
 
     def _check_shapes(self) -> None:
-        if any(not shape.is_fully_defined() for shape in self._shapes):
-            raise ValueError(f"All shapes must be fully defined: {[str(s) for s in self._shapes]}")
+        if any(not shape.is_fully_defined() for shape in self.shapes):
+            raise ValueError(f"All shapes must be fully defined: {[str(s) for s in self.shapes]}")
 
     # state ------------------------------------------------------------------------------------------------------------
 
@@ -219,7 +200,7 @@ class QueueBase:
                 state.closed = True
                 state.changed.notify_all()
 
-        made: Operation = self._graph.host_action([], act, name or f"{self._name}_Close", with_session=True)
+        made: Operation = self._graph.host_action([], act, name or f"{self.name}_Close", with_session=True)
         return made
 
     def _asked(self, fn: Callable[[_State], Any], dtype: Any, name: str) -> Handle:
@@ -233,10 +214,10 @@ class QueueBase:
 
     def size(self, name: str | None = None) -> Handle:
         """The number of elements."""
-        return self._asked(lambda state: len(state.items), np.int32, name or f"{self._name}_Size")
+        return self._asked(lambda state: len(state.items), np.int32, name or f"{self.name}_Size")
 
     def is_closed(self, name: str | None = None) -> Handle:
-        return self._asked(lambda state: state.closed, np.bool_, name or f"{self._name}_Closed")
+        return self._asked(lambda state: state.closed, np.bool_, name or f"{self.name}_Closed")
 
 
 class FIFOQueue(QueueBase):
@@ -282,7 +263,7 @@ class PaddingFIFOQueue(QueueBase):
         super().__init__(capacity, dtypes, shapes, names, name)
 
     def _check_shapes(self) -> None:
-        if any(shape.dims is None for shape in self._shapes):
+        if any(shape.dims is None for shape in self.shapes):
             raise ValueError("All shapes must have a defined rank")
 
     def _stacked(self, column: Sequence[np.ndarray]) -> np.ndarray:

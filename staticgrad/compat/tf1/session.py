@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from ... import static
-from ...errors import StaticgradError
 from . import host
+from .core import StaticgradError, static
 from .errors import as_tensorflow
 from .graph import Graph, get_default_graph
 

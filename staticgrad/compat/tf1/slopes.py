@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...operators import F
-from ...ops.elementwise import written
-from ...ops.rules import Rule, arithmetic
+from .core import F, Rule, arithmetic, written
 
 maximum = written("maximum_of_first", np.maximum, F.maximum, (
     lambda g, x, y: F.where(x >= y, g, 0), lambda g, x, y: F.where(x >= y, 0, g),

@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import static
-from ...operators import F
-from ...static.graphs import using
 from . import arrays
+from .core import F, TensorType, static, using
 from .dtypes import as_dtype
 from .elements import get_static_value
 from .gathering import FOLDS, SEGMENTS, _positions, boolean_mask, gather_nd, where_true
@@ -27,7 +25,7 @@ from .math import minimum as dense_minimum  # type: ignore[attr-defined]
 from .math import reduce_max as dense_max  # type: ignore[attr-defined]
 from .math import reduce_sum as dense_sum  # type: ignore[attr-defined]
 from .shapes import TensorShape
-from .tensor import Operand, define, extents_of, handles, known, operation, symbols, tensor
+from .tensor import SIZES, Operand, define, extents_of, handles, known, operation, symbols, tensor
 
 
 class SparseTensorValue(NamedTuple):
@@ -44,42 +42,30 @@ class SparseTensor:
     def __init__(self, indices: Any, values: Any, dense_shape: Any):
         graph = get_default_graph()
         with using(graph):
-            self._indices = handles(graph, tensor(symbols(indices), np.int64))
-            self._values = handles(graph, tensor(symbols(values)))
-            self._dense_shape = handles(graph, tensor(symbols(dense_shape), np.int64))
+            self.indices = handles(graph, tensor(symbols(indices), np.int64))
+            self.values = handles(graph, tensor(symbols(values)))
+            self.dense_shape = handles(graph, tensor(symbols(dense_shape), np.int64))
 
     @classmethod
     def from_value(cls, value: Any) -> SparseTensor:
         return value if isinstance(value, cls) else cls(value.indices, value.values, value.dense_shape)
 
     @property
-    def indices(self) -> Any:
-        return self._indices
-
-    @property
-    def values(self) -> Any:
-        return self._values
-
-    @property
-    def dense_shape(self) -> Any:
-        return self._dense_shape
-
-    @property
     def op(self) -> Any:
-        return self._values.op
+        return self.values.op
 
     @property
     def graph(self) -> Any:
-        return self._values.graph
+        return self.values.graph
 
     @property
     def dtype(self) -> Any:
-        return self._values.dtype
+        return self.values.dtype
 
     @property
     def shape(self) -> TensorShape:
-        found = get_static_value(self._dense_shape)
-        rank = self._dense_shape.shape.as_list()[0]
+        found = get_static_value(self.dense_shape)
+        rank = self.dense_shape.shape.as_list()[0]
         if found is None:
             return TensorShape(None if rank is None else [None] * rank)
         return TensorShape([int(n) for n in found])
@@ -89,7 +75,7 @@ class SparseTensor:
 
     def rank(self) -> int:
         """The number of axes. Raises ValueError where it is unknown."""
-        found: int | None = self._dense_shape.shape.as_list()[0]
+        found: int | None = self.dense_shape.shape.as_list()[0]
         if found is None:
             raise ValueError(
                 f"{self}: the number of axes is needed here: give sparse_placeholder a shape, of which extents may be None"
@@ -98,10 +84,10 @@ class SparseTensor:
 
     def fetched_as(self) -> SparseTensorValue:
         """What a run fetches for it, and is fed."""
-        return SparseTensorValue(self._indices, self._values, self._dense_shape)
+        return SparseTensorValue(self.indices, self.values, self.dense_shape)
 
     def with_values(self, new_values: Any) -> SparseTensor:
-        return SparseTensor(self._indices, new_values, self._dense_shape)
+        return SparseTensor(self.indices, new_values, self.dense_shape)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         from .handles import evaluate
@@ -109,18 +95,18 @@ class SparseTensor:
         return evaluate(self, feed_dict, session)
 
     def __neg__(self) -> SparseTensor:
-        return self.with_values(-self._values)
+        return self.with_values(-self.values)
 
     def __mul__(self, other: Any) -> SparseTensor:
-        return self.with_values(_times(self._indices, self._values, self._dense_shape, other, False))
+        return self.with_values(_times(self, other, False))
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> SparseTensor:
-        return self.with_values(_times(self._indices, self._values, self._dense_shape, other, True))
+        return self.with_values(_times(self, other, True))
 
     def __repr__(self) -> str:
-        return f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self._dense_shape})"
+        return f"SparseTensor(indices={self.indices}, values={self.values}, dense_shape={self.dense_shape})"
 
 
 Given = SparseTensor | SparseTensorValue
@@ -155,48 +141,45 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 PARTS = frozenset({"shape"})
 
 
+def _parts(x: Any) -> tuple[Any, Any, tuple[int, ...]]:
+    """Positions, values and extents. Raises TypeError for what is not sparse."""
+    if not isinstance(x, SparseTensorValue):
+        raise TypeError(f"Input must be a SparseTensor, got {type(x).__name__}")
+    return tensor(x.indices), tensor(x.values), _sizes(x.dense_shape)
+
+
 # dense and sparse -----------------------------------------------------------------------------------------------------
 
 
-@operation(
-    "SparseToDense", sizes=PARTS, types=lambda indices, values, shape, *rest: arrays.type_of_shape(shape, tensor(values).dtype)
-)
-def _dense(indices: Operand, values: Any, shape: Any, default: Any) -> Any:
-    sizes = _sizes(shape)
-    values = tensor(values)
-    flat = static.constant(np.zeros(math.prod(sizes), values.dtype))
+def _type_of_dense(sp_input: Any, *args: Any, **options: Any) -> TensorType:
+    return arrays.type_of_shape(sp_input.dense_shape, tensor(sp_input.values).dtype)
+
+
+@operation("SparseToDense", types=_type_of_dense)
+def to_dense(sp_input: Given, default_value: Any = None, validate_indices: bool = True) -> Any:
+    """The dense tensor, with `default_value` (0) elsewhere."""
+    indices, values, sizes = _parts(sp_input)
     places = _positions(indices, sizes)
-    if default is None:
+    if default_value is None:
+        flat = static.constant(np.zeros(math.prod(sizes), values.dtype))
         return F.reshape(F.index_add(flat, 0, places, values), sizes)
-    start = F.broadcast_to(F.reshape(tensor(default, values.dtype), (1,)), (math.prod(sizes),))
+    start = F.broadcast_to(F.reshape(tensor(default_value, values.dtype), (1,)), (math.prod(sizes),))
     return F.reshape(F.index_copy(start, 0, places, values), sizes)
 
 
-def to_dense(sp_input: Given, default_value: Any = None, validate_indices: bool = True, name: str | None = None) -> Any:
-    """The dense tensor, with `default_value` (0) elsewhere."""
-    x = of(sp_input)
-    return _dense(x.indices, x.values, x.dense_shape, default_value, name=name)
-
-
-def sparse_to_dense(
-    sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any = 0, validate_indices: bool = True,
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """A dense tensor of `default_value` with values at positions (count, rank), or (count,) in one axis."""
-    return _scattered(sparse_indices, output_shape, sparse_values, default_value, name=name)
-
-
 @operation(
-    "SparseToDense", sizes=PARTS, types=lambda indices, shape, values, *rest: arrays.type_of_shape(shape, tensor(values).dtype)
-)
-def _scattered(indices: Operand, shape: Any, values: Any, default: Any) -> Any:
-    sizes = tuple(int(n) for n in np.atleast_1d(shape))
-    places = indices
-    places = F.reshape(places, (-1, 1)) if places.ndim < 2 else places
-    values = tensor(values)
+    "SparseToDense", sizes=frozenset({"output_shape"}),
+    types=lambda indices, shape, values, *rest, **options: arrays.type_of_shape(shape, tensor(values).dtype),
+)  # fmt: skip
+def sparse_to_dense(
+    sparse_indices: Operand, output_shape: Any, sparse_values: Operand, default_value: Any = 0, validate_indices: bool = True
+) -> Any:
+    """A dense tensor of `default_value` with values at positions (count, rank), or (count,) in one axis."""
+    sizes = tuple(int(n) for n in np.atleast_1d(output_shape))
+    places = F.reshape(sparse_indices, (-1, 1)) if sparse_indices.ndim < 2 else sparse_indices
     flat = _positions(places, sizes)
-    start = F.broadcast_to(F.reshape(tensor(default, values.dtype), (1,)), (math.prod(sizes),))
-    return F.reshape(F.index_copy(start, 0, flat, F.broadcast_to(values, flat.shape)), sizes)
+    start = F.broadcast_to(F.reshape(tensor(default_value, sparse_values.dtype), (1,)), (math.prod(sizes),))
+    return F.reshape(F.index_copy(start, 0, flat, F.broadcast_to(sparse_values, flat.shape)), sizes)
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
@@ -210,36 +193,34 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
 _there = define("_there", "NotEqual", lambda x: F.ne(x, 0))
 
 
-@operation("SparseDenseCwiseMul", sizes=PARTS)
-def _times(indices: Operand, values: Operand, shape: Any, other: Any, inverse: bool) -> Any:
+@operation("SparseDenseCwiseMul")
+def _times(sp_input: Given, other: Any, inverse: bool) -> Any:
+    indices, values = tensor(sp_input.indices), tensor(sp_input.values)
     dense = tensor(other, values.dtype)
     if dense.ndim:
-        sizes = _sizes(shape)
-        flat = F.reshape(F.broadcast_to(dense, sizes), (-1,))
-        dense = F.take(flat, _positions(indices, sizes), axis=0)
+        sizes = _sizes(sp_input.dense_shape)
+        dense = F.take(F.reshape(F.broadcast_to(dense, sizes), (-1,)), _positions(indices, sizes), axis=0)
     return F.div(values, dense) if inverse else F.mul(values, dense)
 
 
 # products and reductions ----------------------------------------------------------------------------------------------
 
 
-@operation("SparseTensorDenseMatMul", sizes=PARTS)
-def _product(indices: Any, values: Any, shape: Any, b: Any, adjoint_a: bool, adjoint_b: bool) -> Any:
-    rows = _sizes(shape)[1 if adjoint_a else 0]
-    indices, values, b = tensor(indices), tensor(values), tensor(b)
+@operation("SparseTensorDenseMatMul")
+def _product(sp_a: Given, b: Operand, adjoint_a: bool, adjoint_b: bool) -> Any:
+    indices, values, sizes = _parts(sp_a)
     b = F.swapaxes(b, 0, 1) if adjoint_b else b
     to, by = (indices[:, 1], indices[:, 0]) if adjoint_a else (indices[:, 0], indices[:, 1])
     parts = F.mul(F.expand_dims(values, 1), F.take(b, by, axis=0))
-    return F.index_add(static.constant(np.zeros((rows, extents_of(b)[1]), b.dtype)), 0, to, parts)
+    zeros = static.constant(np.zeros((sizes[1 if adjoint_a else 0], extents_of(b)[1]), b.dtype))
+    return F.index_add(zeros, 0, to, parts)
 
 
 def sparse_dense_matmul(sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None) -> Any:
     """The product of a sparse matrix and a dense one; of a dense and a sparse one, too."""
     if isinstance(b, (SparseTensor, SparseTensorValue)):
-        turned = sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a)
-        return arrays.transpose(turned, name=name)
-    x = of(sp_a)
-    return _product(x.indices, x.values, x.dense_shape, b, adjoint_a, adjoint_b, name=name)
+        return arrays.transpose(_product(b, sp_a, not adjoint_b, not adjoint_a), name=name)
+    return _product(sp_a, b, adjoint_a, adjoint_b, name=name)
 
 
 def reduce_sum(
@@ -251,24 +232,12 @@ def reduce_sum(
     return dense_sum(to_dense(sp_input), axes, bool(keepdims or keep_dims), name=name or "SparseReduceSum")
 
 
-def reduce_max(
-    sp_input: Given, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None,
-    output_is_sparse: bool = False, name: str | None = None,
-) -> Any:  # fmt: skip
-    """The dense maximum of the elements that are there over the axes, 0 where there is none."""
-    x = of(sp_input)
-    axes = axis if reduction_axes is None else reduction_axes
-    found = _largest(x.indices, x.values, x.dense_shape, axes, bool(keepdims or keep_dims), name=name)
-    return from_dense(found) if output_is_sparse else found
-
-
-@operation("SparseReduceMax", sizes=PARTS | {"axes", "keep"})
-def _largest(indices: Any, values: Any, shape: Any, axes: Any, keep: bool) -> Any:
-    sizes = _sizes(shape)
+@operation("SparseReduceMax", sizes=SIZES | {"reduction_axes"}, old={"reduction_axes": "axis", "keep_dims": "keepdims"})
+def _largest(sp_input: Given, axis: Any = None, keepdims: Any = None) -> Any:
+    indices, values, sizes = _parts(sp_input)
     rank = len(sizes)
-    away = set(range(rank)) if axes is None else {int(a) % rank for a in np.atleast_1d(axes)}
+    away = set(range(rank)) if axis is None else {int(a) % rank for a in np.atleast_1d(axis)}
     left = [a for a in range(rank) if a not in away]
-    indices, values = tensor(indices), tensor(values)
     kept = tuple(sizes[a] for a in left)
     places = _positions(F.take(indices, static.constant(np.array(left, np.int64)), axis=1), kept) if left else None
     places = F.mul(indices[:, 0], 0) if places is None else places
@@ -276,15 +245,22 @@ def _largest(indices: Any, values: Any, shape: Any, axes: Any, keep: bool) -> An
     best = FOLDS["max"](values, places, count, ())
     there = FOLDS["sum"](F.astype(F.ones_like(places), values.dtype), places, count, ())
     best = F.where(F.gt(there, 0), best, F.zeros_like(best))
-    return F.reshape(best, tuple(1 if a in away else n for a, n in enumerate(sizes)) if keep else kept)
+    return F.reshape(best, tuple(1 if a in away else n for a, n in enumerate(sizes)) if keepdims else kept)
 
 
-@operation("SparseSoftmax", sizes=PARTS)
-def _softmax(indices: Any, values: Any, shape: Any) -> Any:
-    sizes = _sizes(shape)
-    indices, values = tensor(indices), tensor(values)
-    rows = _positions(indices[:, :-1], sizes[:-1])
-    count = math.prod(sizes[:-1])
+def reduce_max(
+    sp_input: Given, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None,
+    output_is_sparse: bool = False, name: str | None = None,
+) -> Any:  # fmt: skip
+    """The dense maximum of the elements that are there over the axes, 0 where there is none."""
+    found = _largest(sp_input, axis, keepdims, name, reduction_axes, keep_dims)
+    return from_dense(found) if output_is_sparse else found
+
+
+@operation("SparseSoftmax")
+def _softmax(sp_input: Given) -> Any:
+    indices, values, sizes = _parts(sp_input)
+    rows, count = _positions(indices[:, :-1], sizes[:-1]), math.prod(sizes[:-1])
     top = F.stop_gradient(FOLDS["max"](values, rows, count, ()))
     e = F.exp(F.sub(values, F.take(top, rows, axis=0)))
     return F.div(e, F.take(FOLDS["sum"](e, rows, count, ()), rows, axis=0))
@@ -292,8 +268,7 @@ def _softmax(indices: Any, values: Any, shape: Any) -> Any:
 
 def softmax(sp_input: Given, name: str | None = None) -> SparseTensor:
     """The softmax over the elements of each row that are there."""
-    x = of(sp_input)
-    return x.with_values(_softmax(x.indices, x.values, x.dense_shape, name=name))
+    return of(sp_input).with_values(_softmax(sp_input, name=name))
 
 
 # positions ------------------------------------------------------------------------------------------------------------
@@ -490,15 +465,11 @@ def reset_shape(sp_input: Given, new_shape: Any = None) -> SparseTensor:
                         if not isinstance(new_shape, Handle) else new_shape)  # fmt: skip
 
 
-def to_indicator(sp_input: Given, vocab_size: int, name: str | None = None) -> Any:
+@operation("SparseToIndicator", sizes=frozenset({"vocab_size"}))
+def to_indicator(sp_input: Given, vocab_size: int) -> Any:
     """Booleans (..., vocab_size): whether a row has that value."""
-    x = of(sp_input)
-    return _indicated(x.indices, x.values, x.dense_shape, int(vocab_size), name=name)
-
-
-@operation("SparseToIndicator", sizes=PARTS)
-def _indicated(indices: Operand, values: Operand, shape: Any, count: int) -> Any:
-    sizes = (*_sizes(shape)[:-1], count)
+    indices, values, sizes = _parts(sp_input)
+    sizes = (*sizes[:-1], int(vocab_size))
     ids = F.expand_dims(F.astype(values, np.int64), 1)
     places = _positions(F.concatenate([indices[:, :-1], ids], axis=1), sizes)
     zeros = static.constant(np.zeros(math.prod(sizes), np.int64))

@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import special, static
-from ...base.signals import module
-from ...ir import REGISTRY
-from ...operators import F, apply
 from . import slopes
+from .core import REGISTRY, F, apply, module, special, static
 from .dtypes import as_dtype
 from .gathering import FOLDS
 from .tensor import Operand, Pair, Rows, define, define_rows, operation, pair, tensor, value_now

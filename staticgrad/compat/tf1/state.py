@@ -8,16 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import static
-from ...base.types import TensorType, bool_, float64
-from ...errors import ArgumentError
-from ...operators import F
-from ...static.graphs import using
 from .arrays import identity
 from .control import cond, no_op
+from .core import ArgumentError, F, TensorType, bool_, float64, static, using
 from .errors import FailedPreconditionError
-from .graph import GraphKeys, get_default_graph, name_scope
-from .graph import get_seed as get_seed
+from .graph import get_default_graph, name_scope
 from .handles import Handle, Operation
 from .summary import Serialized
 from .tensor import Operand, operation
@@ -64,10 +59,6 @@ def assert_variables_initialized(var_list: Any = None) -> Operation:
 
     made: Operation = get_default_graph().host_action([], act, "assert_variables_initialized", with_session=True)
     return made
-
-
-def moving_average_variables(scope: str | None = None) -> list[Any]:
-    return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
 initialize_local_variables = local_variables_initializer
@@ -211,10 +202,6 @@ def enable_tensor_equality() -> None:
     raise NotImplementedError("enable_tensor_equality: use tf.equal; tensors compare by identity, as in TensorFlow 1")
 
 
-def control_flow_v2_enabled() -> bool:
-    return False
-
-
 VERSION = __version__ = "1.15.0"
 """The version of TensorFlow whose meanings these are."""
 GIT_VERSION = COMPILER_VERSION = CXX_VERSION = ""
@@ -230,6 +217,7 @@ def _accepted() -> None:
 
 disable_eager_execution = disable_v2_behavior = disable_v2_tensorshape = disable_resource_variables = _accepted
 disable_tensor_equality = disable_control_flow_v2 = _accepted
+enable_resource_variables = enable_control_flow_v2 = _accepted
 
 
 def _refused(name: str) -> Any:
@@ -246,22 +234,11 @@ def _refused(name: str) -> Any:
 enable_eager_execution, enable_v2_behavior = _refused("enable_eager_execution"), _refused("enable_v2_behavior")
 
 
-def enable_resource_variables() -> None:
-    """Accepted."""
-
-
-enable_control_flow_v2 = enable_resource_variables
-
-
-def executing_eagerly() -> bool:
+def _no() -> bool:
     return False
 
 
-executing_eagerly_outside_functions = executing_eagerly
-
-
-def resource_variables_enabled() -> bool:
-    return False
+executing_eagerly = executing_eagerly_outside_functions = resource_variables_enabled = control_flow_v2_enabled = _no
 
 
 def is_tensor(x: Any) -> bool:
@@ -271,8 +248,6 @@ def is_tensor(x: Any) -> bool:
 @contextmanager
 def init_scope() -> Iterator[None]:
     """Leave control dependencies."""
-    from ... import static
-
     with static.control_dependencies(None):
         yield
 

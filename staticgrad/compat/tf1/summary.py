@@ -14,11 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ... import static
-from ...errors import ArgumentError
-from ...ir.walks import reached
-from ...static.graphs import using
-from ...utils.tensorboard.records import fill_histogram, fill_image, fill_text, protocol
+from .core import ArgumentError, fill_histogram, fill_image, fill_text, protocol, reached, static, using
 from .graph import Graph, GraphKeys, get_default_graph
 from .handles import Handle
 from .tensor import tensor
@@ -38,18 +34,27 @@ class Serialized(Handle):
         graph._handles[self.node] = self
 
 
+Fill = Callable[[Any, Any], None]
+"""(entry of a record, value): writes the value."""
+
+
 def _entered(
-    inputs: Sequence[Any], value: Callable[[Any, Sequence[np.ndarray]], None], name: str, collections: Any
-) -> Serialized:
-    """A summary of one value, in the collection of summaries. value(record, arrays) fills the record."""
+    name: str, inputs: Sequence[Any], fill: Fill, collections: Any, family: str | None = None,
+    parts: Callable[[np.ndarray], np.ndarray] | None = None, kind: str = "", most: int = 1,
+) -> Serialized:  # fmt: skip
+    """A summary of one value, or of at most so many parts of it, in the collection of summaries."""
     graph = get_default_graph()
     graph.check_open()
+    name = f"{family}/{name}" if family else name
     tag = graph.scoped(name)
 
     def build(arrays: Sequence[np.ndarray]) -> bytes:
         record = protocol().Summary()
-        entry = record.value.add(tag=tag)
-        value(entry, arrays)
+        if parts is None:
+            fill(record.value.add(tag=tag), arrays[0] if arrays else None)
+        else:
+            for i, part in enumerate(parts(arrays[0])[:most]):
+                fill(record.value.add(tag=f"{tag}/{kind}/{i}" if most > 1 else f"{tag}/{kind}"), part)
         return bytes(record.SerializeToString())
 
     with using(graph):
@@ -61,40 +66,20 @@ def _entered(
 def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Serialized:
     """A number per step."""
 
-    def value(entry: Any, arrays: Sequence[np.ndarray]) -> None:
-        entry.simple_value = float(arrays[0])
+    def fill(entry: Any, value: np.ndarray) -> None:
+        entry.simple_value = float(value)
 
-    return _entered([tensor], value, f"{family}/{name}" if family else name, collections)
+    return _entered(name, [tensor], fill, collections, family)
 
 
 def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Serialized:
     """The distribution of the elements."""
-
-    def value(entry: Any, arrays: Sequence[np.ndarray]) -> None:
-        fill_histogram(entry.histo, arrays[0], name)
-
-    return _entered([values], value, f"{family}/{name}" if family else name, collections)
+    return _entered(name, [values], lambda entry, value: fill_histogram(entry.histo, value, name), collections, family)
 
 
 def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None) -> Serialized:
     """Images (n, height, width, 1, 3 or 4 channels): uint8, or floats that are scaled so that the largest is 255."""
-
-    def build(graph: Graph, tag: str) -> Callable[[Sequence[np.ndarray]], bytes]:
-        def bytes_of(arrays: Sequence[np.ndarray]) -> bytes:
-            record = protocol().Summary()
-            for i, picture in enumerate(_pictures(arrays[0])[:max_outputs]):
-                entry = record.value.add(tag=f"{tag}/image/{i}" if max_outputs > 1 else f"{tag}/image")
-                fill_image(entry, picture)
-            return bytes(record.SerializeToString())
-
-        return bytes_of
-
-    graph = get_default_graph()
-    tag = graph.scoped(f"{family}/{name}" if family else name)
-    with using(graph):
-        made = Serialized(graph, [tensor], build(graph, tag), f"{name}_summary")
-    graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
-    return made
+    return _entered(name, [tensor], fill_image, collections, family, _pictures, "image", max_outputs)
 
 
 def _pictures(images: np.ndarray) -> np.ndarray:
@@ -114,34 +99,23 @@ def text(name: str, tensor: str, collections: Any = None) -> Serialized:
     if not isinstance(tensor, str):
         raise TypeError("summary.text: tensors of strings are not supported; give the text itself")
 
-    def value(entry: Any, arrays: Sequence[np.ndarray]) -> None:
-        fill_text(entry, tensor)
-
-    return _entered([], value, name, collections)
+    return _entered(name, [], lambda entry, _: fill_text(entry, tensor), collections)
 
 
 def audio(
     name: str, tensor: Any, sample_rate: float, max_outputs: int = 3, collections: Any = None, family: str | None = None
 ) -> Serialized:
     """Sounds (n, frames) or (n, frames, channels), from -1 to 1, as 16 bits."""
-    graph = get_default_graph()
-    graph.check_open()
-    tag = graph.scoped(f"{family}/{name}" if family else name)
 
-    def build(arrays: Sequence[np.ndarray]) -> bytes:
-        record = protocol().Summary()
-        sounds = arrays[0] if arrays[0].ndim == 3 else arrays[0][..., None]
-        for i, sound in enumerate(sounds[:max_outputs]):
-            entry = record.value.add(tag=f"{tag}/audio/{i}" if max_outputs > 1 else f"{tag}/audio")
-            found = entry.audio
-            found.sample_rate, found.num_channels, found.length_frames = sample_rate, sound.shape[1], sound.shape[0]
-            found.content_type, found.encoded_audio_string = "audio/wav", wav(sound, int(sample_rate))
-        return bytes(record.SerializeToString())
+    def fill(entry: Any, sound: np.ndarray) -> None:
+        found = entry.audio
+        found.sample_rate, found.num_channels, found.length_frames = sample_rate, sound.shape[1], sound.shape[0]
+        found.content_type, found.encoded_audio_string = "audio/wav", wav(sound, int(sample_rate))
 
-    with using(graph):
-        made = Serialized(graph, [tensor], build, f"{name}_summary")
-    graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
-    return made
+    def sounds(value: np.ndarray) -> np.ndarray:
+        return value if value.ndim == 3 else value[..., None]
+
+    return _entered(name, [tensor], fill, collections, family, sounds, "audio", max_outputs)
 
 
 def wav(sound: np.ndarray, rate: int) -> bytes:
@@ -161,14 +135,14 @@ def tensor_summary(
 ) -> Serialized:  # fmt: skip
     """Any array."""
 
-    def value(entry: Any, arrays: Sequence[np.ndarray]) -> None:
+    def fill(entry: Any, value: np.ndarray) -> None:
         from tensorboard.util import tensor_util
 
-        entry.tensor.CopyFrom(tensor_util.make_tensor_proto(np.asarray(arrays[0])))
+        entry.tensor.CopyFrom(tensor_util.make_tensor_proto(np.asarray(value)))
         if summary_metadata is not None:
             entry.metadata.CopyFrom(summary_metadata)
 
-    return _entered([tensor], value, f"{family}/{name}" if family else name, collections)
+    return _entered(name, [tensor], fill, collections, family)
 
 
 def all_v2_summary_ops() -> None:

@@ -10,15 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import static
-from ...errors import UnknownExtentError
-from ...ir import Node
-from ...operators import F, Symbol
-from ...ops import pytree
-from ...ops.deferred import Definition, defer
-from ...ops.known_values import value_of
-from ...static.dependencies import Operation as Effect
-from ...static.graphs import using
+from .core import Definition, Effect, F, Node, Symbol, UnknownExtentError, defer, pytree, static, using, value_of
 from .dtypes import DType, as_dtype
 from .graph import MAKERS, Graph, get_default_graph
 from .handles import MOVED, Handle, NeedsOperand, Operation
@@ -36,7 +28,8 @@ def mapped(fn: Callable[..., Any], first: Any, *others: Any) -> Any:
 
 
 def symbols(value: Any) -> Any:
-    """Handles, dtypes and shapes in a nest as the library's symbols, dtypes and tuples; everything else as it is."""
+    """Handles, dtypes and shapes in a nest as the library's symbols, dtypes and tuples, sparse tensors as their parts; all else
+    as it is."""
     return mapped(_symbol, value)
 
 
@@ -51,7 +44,7 @@ def _symbol(value: Any) -> Any:
         return value.value
     if isinstance(value, slice):
         return slice(symbols(value.start), symbols(value.stop), symbols(value.step))
-    return value
+    return symbols(value.fetched_as()) if hasattr(value, "fetched_as") else value
 
 
 def handles(graph: Graph, value: Any) -> Any:
@@ -76,6 +69,8 @@ def graph_of(values: Iterable[Any]) -> Graph:
             stack += value[::-1]
         elif isinstance(value, dict):
             stack += list(value.values())[::-1]
+        elif hasattr(value, "fetched_as"):
+            stack.append(value.fetched_as())
     return get_default_graph()
 
 
@@ -172,8 +167,8 @@ def operation(
     """
 
     def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
-        signature = inspect.signature(fn)
-        parameters, deprecated = signature.parameters, dict(old or {})
+        own = inspect.signature(fn)
+        parameters, deprecated = own.parameters, dict(old or {})
         names = list(parameters)
         spelled = {name.rstrip("_"): name for name in names if name.endswith("_") and name.rstrip("_") not in names}
         changes = {name: known for name in names if name in sizes}
@@ -182,10 +177,10 @@ def operation(
         added = [inspect.Parameter(key, KIND, default=None, annotation="Any") for key in ("name", *deprecated)]
         if any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
             added = [p.replace(kind=p.KEYWORD_ONLY) for p in added]
-        whole = signature.replace(parameters=[*parameters.values(), *added])
+        whole = own.replace(parameters=[*parameters.values(), *added])
 
         def write(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-            bound = signature.bind(*args, **kwargs)
+            bound = own.bind(*args, **kwargs)
             given = bound.arguments
             for name, change in changes.items():
                 if name in given:
@@ -201,10 +196,10 @@ def operation(
                 kwargs = {spelled.get(key, key): value for key, value in kwargs.items()}
             bound = whole.bind(*args, **kwargs)
             name = bound.arguments.pop("name", None)
-            for key, own in deprecated.items():
+            for key, newer in deprecated.items():
                 value = bound.arguments.pop(key, None)
-                if value is not None and bound.arguments.get(own) is None:
-                    bound.arguments[own] = value
+                if value is not None and bound.arguments.get(newer) is None:
+                    bound.arguments[newer] = value
             graph = graph_of((bound.args, bound.kwargs))
             graph.check_open()
             with using(graph):
@@ -226,6 +221,22 @@ def operation(
 
 
 KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def signature(defaults: Mapping[str, Any], rest: str = "") -> inspect.Signature:
+    """Parameters by their names and defaults, `...` for none. rest: the name of keywords that follow."""
+    none = inspect.Parameter.empty
+    words = [inspect.Parameter(word, KIND, default=none if value is ... else value) for word, value in defaults.items()]
+    return inspect.Signature([*words, *([inspect.Parameter(rest, inspect.Parameter.VAR_KEYWORD)] if rest else [])])
+
+
+def arguments(signed: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """All arguments of a call by name, defaults too. Raises TypeError."""
+    bound = signed.bind(*args, **kwargs)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
 Rows = Mapping[str, tuple[Callable[..., Any], str] | tuple[Callable[..., Any], str, str]]
 """Name -> (function of symbols, TensorFlow's name of the op[, its names of the operands])."""
 
@@ -252,7 +263,7 @@ def define(
     Parameters without a default are operands, unless they are sizes; two of them are a pair. words: TensorFlow's names of the
     parameters where the function has others. The rest is as for `operation`.
     """
-    own = inspect.Signature([inspect.Parameter(w, KIND) for w in words.split()]) if words else inspect.signature(function)
+    own = signature(dict.fromkeys(words.split(), ...)) if words else inspect.signature(function)
     operands = [p.name for p in own.parameters.values() if p.default is p.empty and p.name not in sizes]
     kind = "Pair" if len(operands) == 2 else "Operand"
     annotated = [p.replace(annotation=kind if p.name in operands else "Any") for p in own.parameters.values()]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ... import static
-from ...base.types import TensorType
-from ...errors import UnknownExtentError
-from ...operators import F, state
-from ...static.graphs import using
 from .arrays import constant, gather, identity, reshape, shape, zeros
+from .core import F, TensorType, UnknownExtentError, state, static, using
 from .dtypes import as_dtype
 from .graph import get_default_graph
 from .handles import Operation
@@ -26,6 +23,18 @@ def _number(value: Any) -> Any:
         return int(known(symbols(value)))
     except UnknownExtentError:
         return value
+
+
+def _in_graph(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method on symbols that makes parts of the default graph."""
+
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        graph = get_default_graph()
+        with using(graph):
+            return handles(graph, method(*args, **kwargs))
+
+    return call
 
 
 class TensorArray:
@@ -93,9 +102,7 @@ class TensorArray:
 
     def empty_like(self, other: TensorArray) -> TensorArray:
         """This array, of which nothing is written, with the shape of another one's elements."""
-        graph = get_default_graph()
-        with using(graph):
-            return self.over(handles(graph, self._zeros(symbols(other._written())[0])))
+        return self.over(_in_graph(lambda: self._zeros(symbols(other._written())[0]))())
 
     def _written(self) -> Any:
         if self._buffer is None:
@@ -114,11 +121,9 @@ class TensorArray:
             place = F.reshape(F.astype(tensor(symbols(index)), np.int64), (1,))
             return self.over(handles(graph, F.index_copy(buffer, 0, place, F.expand_dims(value, 0))))
 
+    @_in_graph
     def read(self, index: Any, name: str | None = None) -> Any:
-        graph = get_default_graph()
-        with using(graph):
-            place = F.astype(tensor(symbols(index)), np.int64)
-            return handles(graph, F.take(symbols(self._written()), place, axis=0))
+        return F.take(symbols(self._written()), F.astype(tensor(symbols(index)), np.int64), axis=0)
 
     def carried(self) -> Any:
         """The tensor that stands for the array in a loop."""
@@ -138,9 +143,7 @@ class TensorArray:
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """The array of the slices of a tensor along its first axis."""
-        graph = get_default_graph()
-        with using(graph):
-            made = self.over(handles(graph, tensor(symbols(value), self.dtype)))
+        made = self.over(_in_graph(lambda: tensor(symbols(value), self.dtype))())
         made._size = made._buffer.shape.as_list()[0]
         if made._size is None:
             made._size = shape(made._buffer)[0]
@@ -188,10 +191,11 @@ class Counted(TensorArray):
         self._size, self.dtype, self.name, self._buffer, self.dynamic_size = size, like.dtype, like.name, None, True
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        graph = get_default_graph()
-        with using(graph):
-            end = F.add(F.astype(tensor(symbols(index)), np.int32), 1)
-            return Counted(self, handles(graph, F.maximum(tensor(symbols(self._size)), end)))
+        return Counted(self, self._grown(index))
+
+    @_in_graph
+    def _grown(self, index: Any) -> Any:
+        return F.maximum(tensor(symbols(self._size)), F.add(F.astype(tensor(symbols(index)), np.int32), 1))
 
     def _written(self) -> Any:
         raise NotImplementedError(
@@ -199,18 +203,14 @@ class Counted(TensorArray):
         )
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        graph = get_default_graph()
-        with using(graph):
-            last = handles(graph, F.amax(tensor(symbols(indices)), 0))
-        return self.write(last, None)
+        return self.write(_in_graph(lambda: F.amax(tensor(symbols(indices)), 0))(), None)
 
     def over(self, buffer: Any) -> TensorArray:
         return Counted(self, buffer)
 
+    @_in_graph
     def carried(self) -> Any:
-        graph = get_default_graph()
-        with using(graph):
-            return handles(graph, tensor(symbols(self._size), np.int32))
+        return tensor(symbols(self._size), np.int32)
 
 
 def counted(array: TensorArray) -> TensorArray:

@@ -17,7 +17,7 @@ from unittest import mock as mock
 
 import numpy as np
 
-from ...compiler.backend.cpu import ARM, X86
+from .core import ARM, X86
 from .gradients import gradients
 from .graph import Graph, reset_default_graph
 from .handles import Handle, Operation

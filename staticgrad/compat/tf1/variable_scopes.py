@@ -37,30 +37,6 @@ class VariableScope:
         """From now on variables of this scope are found again, not made."""
         self.reuse = True
 
-    def set_initializer(self, initializer: Any) -> None:
-        self.initializer = initializer
-
-    def set_regularizer(self, regularizer: Any) -> None:
-        self.regularizer = regularizer
-
-    def set_dtype(self, dtype: Any) -> None:
-        self.dtype = as_dtype(dtype)
-
-    def set_custom_getter(self, custom_getter: Getter | None) -> None:
-        self.custom_getter = custom_getter
-
-    def set_caching_device(self, caching_device: Any) -> None:
-        """Accepted."""
-        self.caching_device = caching_device
-
-    def set_partitioner(self, partitioner: Any) -> None:
-        """Accepted: a variable is one array."""
-        self.partitioner = partitioner
-
-    def set_use_resource(self, use_resource: Any) -> None:
-        """Accepted."""
-        self.use_resource = use_resource
-
     def get_variable(self, var_store: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         """`tf.get_variable` in this scope."""
         with pure_variable_scope(self):
@@ -77,6 +53,18 @@ class VariableScope:
 
     def local_variables(self) -> list[Any]:
         return self.get_collection(GraphKeys.LOCAL_VARIABLES)
+
+
+def _setter(setting: str) -> Callable[[VariableScope, Any], None]:
+    def set_(self: VariableScope, value: Any) -> None:
+        setattr(self, setting, as_dtype(value) if setting == "dtype" else value)
+
+    set_.__name__, set_.__doc__ = f"set_{setting}", f"Let variables that are made from now on have another {setting}."
+    return set_
+
+
+for _setting in ("initializer", "regularizer", "dtype", "custom_getter", "caching_device", "partitioner", "use_resource"):
+    setattr(VariableScope, f"set_{_setting}", _setter(_setting))
 
 
 def get_variable_scope() -> VariableScope:
@@ -179,18 +167,9 @@ def variable_scope(
             yield made
 
 
-@contextmanager
-def variable_op_scope(
-    values: Any, name_or_scope: Any, default_name: str | None = None, initializer: Any = None, regularizer: Any = None,
-    caching_device: Any = None, partitioner: Any = None, custom_getter: Any = None, reuse: Any = None, dtype: Any = None,
-    use_resource: Any = None, constraint: Any = None,
-) -> Iterator[VariableScope]:  # fmt: skip
+def variable_op_scope(values: Any, name_or_scope: Any, default_name: str | None = None, *args: Any, **options: Any) -> Any:
     """`variable_scope` with its first arguments in another order."""
-    with variable_scope(
-        name_or_scope, default_name, values, initializer, regularizer, caching_device, partitioner, custom_getter, reuse,
-        dtype, use_resource, constraint,
-    ) as made:  # fmt: skip
-        yield made
+    return variable_scope(name_or_scope, default_name, values, *args, **options)
 
 
 def get_variable(

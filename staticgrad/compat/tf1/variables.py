@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ... import static
-from ...operators import Symbol
-from ...static.graphs import using
+from .core import F, Symbol, static, updated, using
+from .errors import OutOfRangeError
+from .gathering import _positions
 from .graph import MAKERS, Graph, GraphKeys, get_default_graph
 from .handles import MOVED, Handle, Operation
-from .tensor import operation, symbols, tensor
+from .tensor import extents_of, operation, symbols, tensor
 
 
 class Variable(Handle):
@@ -162,20 +162,19 @@ def assign_sub(ref: Any, value: Any, use_locking: bool | None = None) -> Any:
 # collections and initializers -----------------------------------------------------------------------------------------
 
 
-def global_variables(scope: str | None = None) -> list[Any]:
-    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+def _collection(name: str, key: str) -> Callable[..., list[Any]]:
+    def find(scope: str | None = None) -> list[Any]:
+        return get_default_graph().get_collection(key, scope)
+
+    find.__name__ = name
+    return find
 
 
-def local_variables(scope: str | None = None) -> list[Any]:
-    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
-
-
-def model_variables(scope: str | None = None) -> list[Any]:
-    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
-
-
-def trainable_variables(scope: str | None = None) -> list[Any]:
-    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+global_variables = _collection("global_variables", GraphKeys.GLOBAL_VARIABLES)
+local_variables = _collection("local_variables", GraphKeys.LOCAL_VARIABLES)
+model_variables = _collection("model_variables", GraphKeys.MODEL_VARIABLES)
+moving_average_variables = _collection("moving_average_variables", GraphKeys.MOVING_AVERAGE_VARIABLES)
+trainable_variables = _collection("trainable_variables", GraphKeys.TRAINABLE_VARIABLES)
 
 
 def variables_initializer(var_list: Any, name: str = "init") -> Operation:
@@ -197,3 +196,115 @@ def local_variables_initializer() -> Operation:
 initialize_all_variables = global_variables_initializer
 initialize_variables = variables_initializer
 all_variables = global_variables
+
+
+# changes of parts of a variable ---------------------------------------------------------------------------------------
+
+
+def _rows(ref: Any, indices: Any, updates: Any) -> tuple[Any, Any]:
+    """Numbers of slices along the first axis, in one axis, and the new slices along it."""
+    ids, values = tensor(indices), tensor(updates, ref.dtype)
+    values = F.broadcast_to(values, (*extents_of(ids), *ref.shape[1:]))
+    return F.reshape(F.astype(ids, np.int64), (-1,)), F.reshape(values, (-1, *ref.shape[1:]))
+
+
+@operation("ScatterUpdate")
+def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True) -> Any:
+    """New slices along the first axis; of two for one place the later."""
+    ids, values = _rows(ref, indices, updates)
+    return static.assign(ref, F.index_copy(ref, 0, ids, values))
+
+
+@operation("ScatterAdd")
+def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False) -> Any:
+    """Add to slices along the first axis; several for one place add up."""
+    ids, values = _rows(ref, indices, updates)
+    return updated(ref, "index_add", (values, ids))
+
+
+@operation("ScatterSub")
+def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False) -> Any:
+    """Subtract from slices along the first axis."""
+    ids, values = _rows(ref, indices, updates)
+    return updated(ref, "index_add", (F.neg(values), ids))
+
+
+def _combined(name: str, reduce: str, change: Callable[[Any], Any] = lambda x: x) -> Callable[..., Any]:
+    def call(ref: Any, indices: Any, updates: Any, use_locking: bool = False) -> Any:
+        ids, values = _rows(ref, indices, updates)
+        index = F.broadcast_to(F.reshape(ids, (-1, *(1,) * (ref.ndim - 1))), (*extents_of(ids), *ref.shape[1:]))
+        return static.assign(ref, F.scatter_reduce(ref, 0, index, change(values), reduce, include_self=True))
+
+    made = operation(name)(call)
+    made.__name__ = "scatter_" + name.removeprefix("Scatter").lower()
+    made.__doc__ = f"`{reduce}` of slices along the first axis and the new ones."
+    return made
+
+
+scatter_mul = _combined("ScatterMul", "prod")
+scatter_div = _combined("ScatterDiv", "prod", F.reciprocal)
+scatter_max = _combined("ScatterMax", "amax")
+scatter_min = _combined("ScatterMin", "amin")
+
+
+def _by_vectors(ref: Any, indices: Any, updates: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
+    ids, values = tensor(indices), tensor(updates, ref.dtype)
+    depth = extents_of(ids)[-1]
+    flat = F.reshape(ref, (-1, *ref.shape[depth:]))
+    return flat, F.reshape(_positions(ids, ref.shape[:depth]), (-1,)), F.reshape(values, (-1, *ref.shape[depth:])), ref.shape
+
+
+def _nd(change: str, function: Callable[[Any, Any, Any], Any], doc: str) -> Callable[..., Any]:
+    def call(ref: Any, indices: Any, updates: Any, use_locking: bool = change == "Update") -> Any:
+        flat, ids, values, shape = _by_vectors(ref, indices, updates)
+        return static.assign(ref, F.reshape(function(flat, ids, values), shape))
+
+    call.__name__, call.__doc__ = f"scatter_nd_{change.lower()}", doc
+    return operation(f"ScatterNd{change}")(call)
+
+
+scatter_nd_update = _nd(
+    "Update", lambda x, i, v: F.index_copy(x, 0, i, v), "New slices at index vectors, which are the last axis of `indices`."
+)
+scatter_nd_add = _nd("Add", lambda x, i, v: F.index_add(x, 0, i, v), "Add at index vectors.")
+scatter_nd_sub = _nd("Sub", lambda x, i, v: F.index_add(x, 0, i, F.neg(v)), "Subtract at index vectors.")
+
+
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
+    """The value before it is increased by 1; a run that would go past `limit` raises OutOfRangeError."""
+    graph = ref.graph
+    with graph.as_default():
+        before = ref.read_value()
+        step = static.assign_add(ref.symbol, np.ones((), ref.symbol.dtype))
+
+    def check(values: Any) -> None:
+        if int(values[0]) >= limit:
+            raise OutOfRangeError(f"Reached limit of {limit}")
+
+    action = graph.host_action([ref.symbol], check, name or "CountUpTo")
+    with graph.as_default(), static.control_dependencies([action.node, step]):
+        old = static.identity(before.symbol)
+    return graph.handle(old.node)
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Variable, indices: Any, updates: Any, name: str | None = None) -> Any:
+        return function(self, indices, updates, name=name)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _by_slices(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Variable, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return function(self, sparse_delta.indices, sparse_delta.values, name=name)
+
+    method.__doc__ = f"{function.__doc__} sparse_delta: `IndexedSlices`."
+    return method
+
+
+for _function in (scatter_add, scatter_sub, scatter_update, scatter_max, scatter_min, scatter_mul, scatter_div):
+    setattr(Variable, _function.__name__, _by_slices(_function))
+for _function in (scatter_nd_add, scatter_nd_sub, scatter_nd_update):
+    setattr(Variable, _function.__name__, _method(_function))
+setattr(Variable, "count_up_to", lambda self, limit: count_up_to(self, limit))  # noqa: B010  (an assignment would not be typed)

@@ -16,7 +16,7 @@ from ...errors import ArgumentError, DTypeError, GraphError, ShapeError
 from ...nn import Module
 from ...nn import functional as nn_functional
 from ...nn.parameter import mark
-from ...nn.recurrent import GRU, LSTM, RNN, _recurrence
+from ...nn.recurrent import GRU, LSTM, RNN, recurrence
 from ...operators import F, Symbol
 
 # PyTorch's operators as functions here. Most are found by their name, as functions and methods have PyTorch's; this table has
@@ -107,7 +107,7 @@ def _recurrent(kind: Any, nonlinearity: str = "") -> Function:
                 project = own[-1] if each == 2 + 2 * has_biases + 1 else None
                 begin = [state[len(last)] for state in states]
                 size = own[1].shape[0] // kind.gates
-                ys, *after = _recurrence(kind, size, nonlinearity, end == 1, x, *own[:2], *biases, project, *begin)
+                ys, *after = recurrence(kind, size, nonlinearity, end == 1, x, *own[:2], *biases, project, *begin)
                 last.append(tuple(after))
                 outputs.append(ys)
             x = outputs[0] if ends == 1 else F.concatenate(outputs, -1)

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .... import static
-from ....operators import F
 from .. import arrays, math
+from ..core import F, static
 from ..initializers import constant_initializer, zeros_initializer
 from ..layers.core import Dense
 from ..nn import functions as nn

@@ -15,7 +15,7 @@ from ..layers.core import BatchNormalization
 from ..nn import functions as nn
 from ..nn import spatial
 from ..train import optimizers
-from ..train.global_step import get_global_step
+from ..train.decay import get_global_step
 from ..train.optimizers import FtrlOptimizer
 from ..variable_scopes import variable_scope
 from ..variables import trainable_variables

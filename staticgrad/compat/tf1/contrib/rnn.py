@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arrays import embedding_lookup, reshape
+from ..initializers import zeros_initializer
 from ..math import matmul
 from ..nn import functions as nn
-from ..nn.rnn_cell import (
-    BasicLSTMCell,
-    GRUCell,
-    RNNCell,
-    _Wrapper,
-)
+from ..nn.rnn_cell import BasicLSTMCell, GRUCell, RNNCell, _Wrapper
 from ..variable_scopes import get_variable, variable_scope
 
 LSTMBlockCell, GRUBlockCell = BasicLSTMCell, GRUCell
@@ -50,14 +47,8 @@ class InputProjectionWrapper(_Wrapper):
 def _projected(x: Any, units: int, scope: str, activation: Any) -> Any:
     with variable_scope(scope):
         kernel = get_variable("kernel", [x.shape[-1].value, units])
-        out = nn.bias_add(matmul(x, kernel), get_variable("bias", [units], initializer=_zeros()))
+        out = nn.bias_add(matmul(x, kernel), get_variable("bias", [units], initializer=zeros_initializer()))
     return out if activation is None else activation(out)
-
-
-def _zeros() -> Any:
-    from ..initializers import zeros_initializer
-
-    return zeros_initializer()
 
 
 class EmbeddingWrapper(RNNCell):
@@ -76,8 +67,6 @@ class EmbeddingWrapper(RNNCell):
         return self._cell.output_size
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        from ..arrays import embedding_lookup, reshape
-
         table = get_variable("embedding", self._sizes, initializer=self._initializer)
         found: tuple[Any, Any] = self._cell(embedding_lookup(table, reshape(inputs, [-1])), state)
         return found

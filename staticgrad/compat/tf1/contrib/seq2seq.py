@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....operators import F
-from ....static.graphs import using
 from .. import arrays, math
 from ..control import scan
+from ..core import F, using
 from ..draws import categorical
 from ..elements import repeat
 from ..gathering import top_k

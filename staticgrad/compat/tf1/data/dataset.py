@@ -12,12 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .... import static
-from ....operators import Symbol
-from ....ops import pytree
-from ....ops.known_values import value_of
-from ....static.graphs import using
-from ....static.inputs import placeholder_of
+from ..core import Symbol, placeholder_of, pytree, static, using, value_of
 from ..dtypes import as_dtype
 from ..graph import Graph, get_default_graph, get_seed
 from ..handles import Handle

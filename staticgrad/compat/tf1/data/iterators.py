@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .... import static
-from ....base.types import TensorType, UnrankedType
-from ....ops import pytree
-from ....static.graphs import SourceRun, using
-from ....static.inputs import placeholder_of
+from ..core import SourceRun, TensorType, UnrankedType, placeholder_of, pytree, static, using
 from ..dtypes import as_dtype
 from ..errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from ..graph import get_default_graph

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import inputs
 from .core import Estimator, EstimatorSpec, EvalSpec, ModeKeys, RunConfig, TrainSpec, train_and_evaluate
 
 
@@ -18,5 +17,5 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Estimator", "EstimatorSpec", "EvalSpec", "ModeKeys", "RunConfig", "TrainSpec", "inputs", "train_and_evaluate",
+    "Estimator", "EstimatorSpec", "EvalSpec", "ModeKeys", "RunConfig", "TrainSpec", "train_and_evaluate",
 ]  # fmt: skip

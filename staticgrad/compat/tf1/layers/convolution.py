@@ -6,12 +6,11 @@ from typing import Any
 
 from .. import arrays
 from ..initializers import zeros_initializer
-from ..layer import Layer, as_function, known
-from ..nn import functions as nn
-from ..nn import spatial, windows
+from ..layer import Kernelled, Layer, as_function, known
+from ..nn import spatial
 from ..shapes import TensorShape
 
-CONVOLUTIONS = {1: windows.conv1d, 2: spatial.conv2d, 3: spatial.conv3d}
+CONVOLUTIONS = {1: spatial.conv1d, 2: spatial.conv2d, 3: spatial.conv3d}
 LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 
@@ -25,7 +24,7 @@ def layout(data_format: str, axes: int) -> str:
     return LAYOUTS[axes][data_format == "channels_first"]
 
 
-class Convolution(Layer):
+class Convolution(Kernelled):
     """A cross-correlation with a kernel (*kernel_size, channels, filters), and a bias."""
 
     axes = 2
@@ -37,14 +36,13 @@ class Convolution(Layer):
         activity_regularizer: Any = None, kernel_constraint: Any = None, bias_constraint: Any = None,
         trainable: bool = True, name: str | None = None, **options: Any,
     ):  # fmt: skip
-        super().__init__(trainable, name, activity_regularizer=activity_regularizer, **options)
+        super().__init__(
+            activation, use_bias, (kernel_initializer, bias_initializer), (kernel_regularizer, bias_regularizer),
+            (kernel_constraint, bias_constraint), trainable, name, activity_regularizer=activity_regularizer, **options,
+        )  # fmt: skip
         self.filters, self.kernel_size = filters, numbers(kernel_size, self.axes)
         self.strides, self.dilation_rate = numbers(strides, self.axes), numbers(dilation_rate, self.axes)
         self.padding, self.layout = padding.upper(), layout(data_format, self.axes)
-        self.activation, self.use_bias = activation, use_bias
-        self.kernel_initializer, self.bias_initializer = kernel_initializer, bias_initializer
-        self.kernel_regularizer, self.bias_regularizer = kernel_regularizer, bias_regularizer
-        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
 
     @property
     def channel_axis(self) -> int:
@@ -55,36 +53,20 @@ class Convolution(Layer):
 
     def build(self, input_shape: Any) -> None:
         channels = known(input_shape, self.channel_axis, type(self).__name__)
-        self.kernel = self.add_weight(
-            "kernel", self.kernel_shape(channels), initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer, constraint=self.kernel_constraint,
-        )  # fmt: skip
-        self.build_bias()
-
-    def build_bias(self) -> None:
-        self.bias = None
-        if self.use_bias:
-            self.bias = self.add_weight(
-                "bias", [self.filters], initializer=self.bias_initializer, regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )  # fmt: skip
-        self.built = True
+        self.build_kernel(self.kernel_shape(channels))
+        self.build_bias(self.filters)
 
     def call(self, inputs: Any) -> Any:
         out = CONVOLUTIONS[self.axes](
             inputs, self.kernel, self._steps(self.strides), self.padding, data_format=self.layout,
             dilations=self._steps(self.dilation_rate),
         )  # fmt: skip
-        return self.finished(out)
+        return self.finished(out, self.layout)
 
     def _steps(self, steps: list[int]) -> Any:
         if self.axes == 1:
             return steps[0]
         return [1, 1, *steps] if self.layout.startswith("NC") else [1, *steps, 1]
-
-    def finished(self, out: Any) -> Any:
-        out = out if self.bias is None else nn.bias_add(out, self.bias, self.layout)
-        return out if self.activation is None else self.activation(out)
 
 
 class Conv1D(Convolution):
@@ -130,7 +112,7 @@ class _Separable(Convolution):
         ):
             made = self.add_weight(name, shape, initializer=initializer, regularizer=regularizer, constraint=constraint)
             setattr(self, name, made)
-        self.build_bias()
+        self.build_bias(self.filters)
 
     def call(self, inputs: Any) -> Any:
         depthwise, pointwise = self.depthwise_kernel, self.pointwise_kernel  # type: ignore[attr-defined]
@@ -141,10 +123,10 @@ class _Separable(Convolution):
             depthwise, pointwise = arrays.expand_dims(depthwise, 0), arrays.expand_dims(pointwise, 0)
             steps, spread, form = steps * 2, [1, *spread], "NCHW" if form == "NCW" else "NHWC"
         full = [1, 1, *steps] if form == "NCHW" else [1, *steps, 1]
-        out = windows.separable_conv2d(inputs, depthwise, pointwise, full, self.padding, spread, data_format=form)
+        out = spatial.separable_conv2d(inputs, depthwise, pointwise, full, self.padding, spread, data_format=form)
         if self.axes == 1:
             out = arrays.squeeze(out, [along])
-        return self.finished(out)
+        return self.finished(out, self.layout)
 
 
 class SeparableConv1D(_Separable):
@@ -190,7 +172,7 @@ class _Transposed(Convolution):
         out = call(inputs, self.kernel, shape, self._steps(self.strides), self.padding, data_format=self.layout)
         known_sizes = [None if not isinstance(n, int) else n for n in shape]
         out.set_shape(TensorShape(known_sizes))
-        return self.finished(out)
+        return self.finished(out, self.layout)
 
 
 class Conv2DTranspose(_Transposed):

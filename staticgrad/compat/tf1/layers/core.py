@@ -8,14 +8,15 @@ from typing import Any
 from .. import arrays
 from ..draws import dropout as random_dropout
 from ..initializers import ones_initializer, zeros_initializer
-from ..layer import Layer, as_function, by_training, known
+from ..layer import Kernelled, Layer, as_function, by_training, known
 from ..math import matmul, tensordot
 from ..nn import functions as nn
+from ..shapes import TensorShape
 from ..tensor import Operand, operation
 from ..variables import assign
 
 
-class Dense(Layer):
+class Dense(Kernelled):
     """activation(inputs @ kernel + bias) along the last axis, whose extent has to be known."""
 
     def __init__(
@@ -24,35 +25,22 @@ class Dense(Layer):
         activity_regularizer: Any = None, kernel_constraint: Any = None, bias_constraint: Any = None,
         trainable: bool = True, name: str | None = None, **options: Any,
     ):  # fmt: skip
-        super().__init__(trainable, name, activity_regularizer=activity_regularizer, **options)
-        self.units, self.activation, self.use_bias = int(units), activation, use_bias
-        self.kernel_initializer, self.bias_initializer = kernel_initializer, bias_initializer
-        self.kernel_regularizer, self.bias_regularizer = kernel_regularizer, bias_regularizer
-        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
+        super().__init__(
+            activation, use_bias, (kernel_initializer, bias_initializer), (kernel_regularizer, bias_regularizer),
+            (kernel_constraint, bias_constraint), trainable, name, activity_regularizer=activity_regularizer, **options,
+        )  # fmt: skip
+        self.units = int(units)
 
     def build(self, input_shape: Any) -> None:
-        size = known(input_shape, -1, "Dense")
-        self.kernel = self.add_weight(
-            "kernel", [size, self.units], initializer=self.kernel_initializer, regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )  # fmt: skip
-        self.bias = None
-        if self.use_bias:
-            self.bias = self.add_weight(
-                "bias", [self.units], initializer=self.bias_initializer, regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )  # fmt: skip
-        self.built = True
+        self.build_kernel([known(input_shape, -1, "Dense"), self.units])
+        self.build_bias(self.units)
 
     def call(self, inputs: Any) -> Any:
         axes = inputs.shape.ndims
         out = matmul(inputs, self.kernel) if axes == 2 else tensordot(inputs, self.kernel, [[axes - 1], [0]])
-        out = out if self.bias is None else nn.bias_add(out, self.bias)
-        return out if self.activation is None else self.activation(out)
+        return self.finished(out)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        from ..shapes import TensorShape
-
         return TensorShape([*TensorShape(input_shape).as_list()[:-1], self.units])
 
 
@@ -138,11 +126,9 @@ class BatchNormalization(Layer):
 
         def weight(name: str, wanted: bool, settings: Any) -> Any:
             initializer, regularizer, constraint = settings
-            return (
-                self.add_weight(name, size, initializer=initializer, regularizer=regularizer, constraint=constraint)
-                if wanted
-                else None
-            )
+            if not wanted:
+                return None
+            return self.add_weight(name, size, initializer=initializer, regularizer=regularizer, constraint=constraint)
 
         self.gamma = weight("gamma", self.scale, self.gamma_settings)
         self.beta = weight("beta", self.center, self.beta_settings)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....functional import cross_entropy
-from ....functional import log_softmax as functional_log_softmax
-from ....functional import silu as torch_silu
-from ....operators import F
+import numpy as np
+
 from .. import slopes
+from ..core import F, cross_entropy, functional_log_softmax, static, torch_silu
 from ..math import axes_of
 from ..math import sigmoid as sigmoid  # type: ignore[attr-defined]
 from ..math import softplus as softplus  # type: ignore[attr-defined]
 from ..math import tanh as tanh  # type: ignore[attr-defined]
-from ..tensor import Operand, Pair, define, operation, pair, tensor
+from ..tensor import SIZES, Operand, Pair, define, extents_of, operation, pair, tensor
 
 # activations ----------------------------------------------------------------------------------------------------------
 
@@ -156,3 +155,75 @@ def l2_normalize(x: Operand, axis: Any = None, epsilon: float = 1e-12) -> Any:
 def zero_fraction(value: Operand) -> Any:
     """The share of elements that are 0."""
     return F.mean(F.astype(F.eq(value, 0), "float32"))
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+    """relu(x @ weights + biases)."""
+    return relu(xw_plus_b(x, weights, biases), name=name or "relu_layer")
+
+
+# moments from sums and weights, averages of losses --------------------------------------------------------------------
+
+
+AXES, KEEP = SIZES | {"axes"}, {"keepdims": "keep_dims"}
+
+
+@operation("sufficient_statistics", sizes=AXES, old=KEEP)
+def sufficient_statistics(x: Operand, axes: Any, shift: Any = None, keep_dims: Any = None) -> tuple[Any, Any, Any, Any]:
+    """(count, sum, sum of squares, shift) over the axes, for `normalize_moments`; the sums are of x - shift."""
+    along = sorted({a % x.ndim for a in np.atleast_1d(axes).tolist()})
+    keep = bool(keep_dims)
+    count = static.constant(np.asarray(np.prod([extents_of(x)[a] for a in along]), x.dtype))
+    moved = x if shift is None else F.sub(x, tensor(shift, x.dtype))
+    sums = F.sum(moved, axis=tuple(along), keepdims=keep)
+    squares = F.sum(F.square(moved), axis=tuple(along), keepdims=keep)
+    return count, sums, squares, None if shift is None else tensor(shift, x.dtype)
+
+
+@operation("normalize")
+def normalize_moments(counts: Operand, mean_ss: Operand, variance_ss: Operand, shift: Any) -> tuple[Any, Any]:
+    """(mean, variance) from the results of `sufficient_statistics`."""
+    share = F.reciprocal(counts)
+    sums, squares = F.mul(mean_ss, share), F.mul(variance_ss, share)
+    return (sums if shift is None else F.add(sums, tensor(shift))), F.sub(squares, F.square(sums))
+
+
+@operation("weighted_moments", sizes=AXES, old=KEEP)
+def weighted_moments(x: Operand, axes: Any, frequency_weights: Operand, keep_dims: Any = None) -> tuple[Any, Any]:
+    """(mean, variance) over the axes, each element as often as its weight says."""
+    weights = F.astype(frequency_weights, x.dtype)
+    along = axes_of(axes, x)
+    spread = F.broadcast_like(weights, x) if weights.ndim < x.ndim or weights.shape != x.shape else weights
+    total = F.sum(spread, axis=along, keepdims=True)
+    mean = F.div(F.sum(F.mul(spread, x), axis=along, keepdims=True), total)
+    variance = F.div(F.sum(F.mul(spread, F.square(F.sub(x, mean))), axis=along, keepdims=True), total)
+    return (mean, variance) if keep_dims else (F.squeeze(mean, along), F.squeeze(variance, along))
+
+
+def batch_norm_with_global_normalization(
+    t: Any = None, m: Any = None, v: Any = None, beta: Any = None, gamma: Any = None, variance_epsilon: Any = None,
+    scale_after_normalization: Any = None, name: str | None = None, input: Any = None, mean: Any = None,
+    variance: Any = None,
+) -> Any:  # fmt: skip
+    """`batch_normalization` under older names; gamma counts with `scale_after_normalization` alone."""
+    return batch_normalization(
+        input if t is None else t, mean if m is None else m, variance if v is None else v, beta,
+        gamma if scale_after_normalization else None, variance_epsilon, name=name,
+    )  # fmt: skip
+
+
+@operation("compute_average_loss", sizes=frozenset({"global_batch_size"}))
+def compute_average_loss(per_example_loss: Operand, sample_weight: Any = None, global_batch_size: Any = None) -> Any:
+    """The sum of the weighted losses over the number of examples."""
+    losses = per_example_loss
+    if sample_weight is not None:
+        losses, weights = pair(losses, sample_weight, "Mul")
+        losses = F.mul(losses, F.expand_dims(weights, tuple(range(weights.ndim, losses.ndim))) if weights.ndim else weights)
+    count = extents_of(losses)[0] if global_batch_size is None else global_batch_size
+    return F.div(F.sum(losses), float(count))
+
+
+scale_regularization_loss = define(
+    "scale_regularization_loss", "Sum", F.sum, "The sum of the losses: there is one replica.", "regularization_loss",
+    default="scale_regularization_loss",
+)  # fmt: skip

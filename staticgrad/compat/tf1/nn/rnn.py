@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ....operators import F
-from ....static.graphs import using
 from .. import arrays, math
 from ..arrays import concat, reverse, shape, stack, unstack
 from ..control import while_loop
+from ..core import F, using
 from ..gathering import reverse_sequence
 from ..graph import get_default_graph
 from ..layer import Layer, leaves

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .... import static
-from ....operators import F
+from ..core import F, static
 from ..draws import uniform
 from ..tensor import Operand, known, operation, tensor
 from .functions import sigmoid_cross_entropy_with_logits
@@ -22,23 +22,21 @@ class Candidates(NamedTuple):
     sampled_expected_count: Any
 
 
-@operation("LogUniformCandidateSampler", sizes=frozenset({"num_sampled", "range_max"}))
-def _log_uniform(true_classes: Any, num_sampled: int, unique: bool, range_max: int, seed: Any) -> tuple[Any, Any, Any]:
-    """Classes by Zipf's law, P(k) = log((k + 2) / (k + 1)) / log(range_max + 1): class 0 is the most frequent."""
-    width = math.log(range_max + 1)
-    return _sampled(
-        true_classes, num_sampled, unique, range_max, seed,
-        lambda u: F.sub(F.exp(F.mul(u, width)), 1),
-        lambda k: F.div(F.log(F.div(F.add(k, 2.0), F.add(k, 1.0))), width),
-    )  # fmt: skip
+def _log_uniform(classes: int) -> tuple[Any, Any]:
+    """Zipf's law, P(k) = log((k + 2) / (k + 1)) / log(classes + 1): class 0 is the most frequent."""
+    width = math.log(classes + 1)
+    return lambda u: F.sub(F.exp(F.mul(u, width)), 1), lambda k: F.div(F.log(F.div(F.add(k, 2.0), F.add(k, 1.0))), width)
 
 
-@operation("UniformCandidateSampler", sizes=frozenset({"num_sampled", "range_max"}))
-def _uniform_classes(true_classes: Any, num_sampled: int, unique: bool, range_max: int, seed: Any) -> tuple[Any, Any, Any]:
-    """Classes that are all equally likely."""
-    return _sampled(
-        true_classes, num_sampled, unique, range_max, seed,
-        lambda u: F.mul(u, float(range_max)), lambda k: F.full_like(k, 1 / range_max),
+def _uniform(classes: int) -> tuple[Any, Any]:
+    return lambda u: F.mul(u, float(classes)), lambda k: F.full_like(k, 1 / classes)
+
+
+def _by_shares(shares: np.ndarray) -> tuple[Any, Any]:
+    """By the shares of the classes, of which the sum is 1."""
+    table, ends = static.constant(shares.astype("f4")), static.constant(np.cumsum(shares)[:-1].astype("f4"))
+    return (
+        lambda u: F.astype(F.searchsorted(ends, u, right=True), np.float32), lambda k: F.take(table, F.astype(k, np.int64), 0),
     )  # fmt: skip
 
 
@@ -71,37 +69,25 @@ def _sampled(
     return tuple(F.stop_gradient(x) for x in out)  # type: ignore[return-value]
 
 
-def log_uniform_candidate_sampler(
-    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None, name: str | None = None
-) -> Candidates:
-    """Candidates by Zipf's law, for classes in the order of decreasing frequency."""
-    return Candidates(*_log_uniform(true_classes, num_sampled, unique, range_max, seed, name=name))
+def _sampler(label: str, law: Callable[[int], tuple[Any, Any]], doc: str) -> Callable[..., Candidates]:
+    @operation(label, sizes=frozenset({"num_sampled", "range_max"}))
+    def draw(true_classes: Any, num_sampled: int, unique: bool, range_max: int, seed: Any) -> tuple[Any, Any, Any]:
+        return _sampled(true_classes, num_sampled, unique, range_max, seed, *law(range_max))
+
+    def sampler(
+        true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None,
+        name: str | None = None,
+    ) -> Candidates:  # fmt: skip
+        return Candidates(*draw(true_classes, num_sampled, unique, range_max, seed, name=name))
+
+    sampler.__doc__ = doc
+    return sampler
 
 
-def uniform_candidate_sampler(
-    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None, name: str | None = None
-) -> Candidates:
-    """Candidates that are all equally likely."""
-    return Candidates(*_uniform_classes(true_classes, num_sampled, unique, range_max, seed, name=name))
-
-
-@operation("FixedUnigramCandidateSampler", sizes=frozenset({"num_sampled"}))
-def _weighted_classes(true_classes: Any, num_sampled: int, unique: bool, shares: np.ndarray, seed: Any) -> tuple[Any, Any, Any]:
-    """Classes by their shares of all."""
-    table, ends = static.constant(shares.astype("f4")), static.constant(np.cumsum(shares)[:-1].astype("f4"))
-    return _sampled(
-        true_classes, num_sampled, unique, len(shares), seed,
-        lambda u: F.astype(F.searchsorted(ends, u, right=True), np.float32), lambda k: F.take(table, F.astype(k, np.int64), 0),
-    )  # fmt: skip
-
-
-def by_weights(
-    true_classes: Any, num_sampled: int, unique: bool, shares: np.ndarray, seed: Any = None, name: str | None = None
-) -> Candidates:
-    """Candidates by the shares of the classes, of which the sum is 1."""
-    return Candidates(*_weighted_classes(true_classes, num_sampled, unique, shares, seed, name=name))
-
-
+log_uniform_candidate_sampler = _sampler(
+    "LogUniformCandidateSampler", _log_uniform, "Candidates by Zipf's law, for classes in the order of decreasing frequency."
+)
+uniform_candidate_sampler = _sampler("UniformCandidateSampler", _uniform, "Candidates that are all equally likely.")
 learned_unigram_candidate_sampler = log_uniform_candidate_sampler
 
 
@@ -191,7 +177,8 @@ def fixed_unigram_candidate_sampler(
     if vocab_file or num_shards != 1:
         raise ValueError("fixed_unigram_candidate_sampler: give unigrams; vocab_file and num_shards are not supported")
     weights = np.concatenate([np.zeros(num_reserved_ids), np.asarray(unigrams, float) ** distortion])
-    return by_weights(true_classes, num_sampled, unique, weights / weights.sum(), seed, name=name)
+    draw = _sampler("FixedUnigramCandidateSampler", lambda _: _by_shares(weights / weights.sum()), "")
+    return draw(true_classes, num_true, num_sampled, unique, len(weights), seed, name)
 
 
 @operation("ComputeAccidentalHits", sizes=frozenset({"num_true"}))

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .... import functional, static
-from ....operators import F
 from .. import slopes, sparse
 from ..arrays import embedding_lookup
+from ..core import F, functional, static
 from ..gathering import FOLDS
 from ..math import clip_by_norm
 from ..sparse import SparseTensor, SparseTensorValue, of

@@ -4,17 +4,16 @@ convolutions, morphology."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .... import functional, static
-from ....operators import F
-from ..arrays import shape, zeros
+from ..arrays import convert_to_tensor, shape, zeros
+from ..core import F, functional, pad, static
 from ..dtypes import as_dtype
 from ..gradients import gradients
-from ..tensor import Operand, Pair, extent_of, extents_of, operation, pair, tensor
+from ..tensor import Operand, Pair, arguments, extent_of, extents_of, operation, pair, signature, tensor
 
 SPATIAL = frozenset({"output_shape", "filter_sizes", "input_sizes"})
 
@@ -83,6 +82,7 @@ def _by_rank(table: dict[int, Callable[..., Any]], axes: int) -> Callable[..., A
     return table[axes]
 
 
+FILTERS = {"filters": "filter"}
 CONVOLUTIONS = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
 
 
@@ -103,24 +103,22 @@ def convolved(x: Any, w: Any, strides: Any, padding: Any, form: str | None, dila
     return _back(call(x, weight, stride=steps, padding=around, dilation=spread, groups=groups), form)
 
 
-@operation("Conv2D")
+@operation("Conv2D", old=FILTERS)
 def conv2d(
-    input: Any, filter: Any = None, strides: Any = None, padding: Any = None, use_cudnn_on_gpu: bool = True,
-    data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1), filters: Any = None,
+    input: Pair, filter: Pair = None, strides: Any = None, padding: Any = None, use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1),
 ) -> Any:  # fmt: skip
     """Cross-correlation of images (NHWC or NCHW) with a filter (height, width, channels, outputs)."""
-    x, w = pair(input, filter if filters is None else filters, "Conv2D")
-    return convolved(x, w, strides, padding, data_format, dilations)
+    return convolved(input, filter, strides, padding, data_format, dilations)
 
 
-@operation("Conv3D")
+@operation("Conv3D", old=FILTERS)
 def conv3d(
-    input: Any, filter: Any = None, strides: Any = None, padding: Any = None, data_format: str = "NDHWC",
-    dilations: Any = (1, 1, 1, 1, 1), filters: Any = None,
+    input: Pair, filter: Pair = None, strides: Any = None, padding: Any = None, data_format: str = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1),
 ) -> Any:  # fmt: skip
     """Cross-correlation of volumes (NDHWC or NCDHW) with a filter (depth, height, width, channels, outputs)."""
-    x, w = pair(input, filter if filters is None else filters, "Conv3D")
-    return convolved(x, w, strides, padding, data_format, dilations)
+    return convolved(input, filter, strides, padding, data_format, dilations)
 
 
 @operation("Conv")
@@ -186,120 +184,66 @@ def conv2d_transpose(
 # gradients of convolutions, which are layers of their own -------------------------------------------------------------
 
 
-def _slope(call: Callable[[Any], Any], sizes: Any, like: Any, slope: Any, name: str | None) -> Any:
-    """The cotangent of a linear function of a tensor of these sizes."""
-    graph = like.graph
-    with graph.as_default(), graph.name_scope(name):
-        start = zeros(sizes, like.dtype)
-        return gradients(call(start), [start], grad_ys=[slope])[0]
-
-
-def _handle(x: Any) -> Any:
-    from ..arrays import convert_to_tensor
-
-    return convert_to_tensor(x)
-
-
 @operation("conv", "Conv")
 def _conv(x: Operand, w: Operand, strides: Any, padding: Any, form: Any, dilations: Any) -> Any:
     return convolved(x, w, strides, padding, form, dilations)
 
 
-def _by_input(label: str, sizes: Any, filter: Any, slope: Any, strides: Any, padding: Any, form: Any, dilations: Any,
-              name: str | None) -> Any:  # fmt: skip
-    filter, slope = _handle(filter), _handle(slope)
-    return _slope(lambda x: _conv(x, filter, strides, padding, form, dilations), sizes, filter, slope, name or label)
+def _slope(call: Callable[..., Any], by_filter: bool, sizes: Any, other: Any, slope: Any, name: str, *settings: Any) -> Any:
+    """The cotangent of the images, or of the filter, of `call(images, filter, *settings)`, from that of its result."""
+    other, slope = convert_to_tensor(other), convert_to_tensor(slope)
+    graph = other.graph
+    with graph.as_default(), graph.name_scope(name):
+        start = zeros(sizes, other.dtype)
+        out = call(other, start, *settings) if by_filter else call(start, other, *settings)
+        return gradients(out, [start], grad_ys=[slope])[0]
 
 
-def _by_filter(label: str, x: Any, sizes: Any, slope: Any, strides: Any, padding: Any, form: Any, dilations: Any,
-               name: str | None) -> Any:  # fmt: skip
-    x, slope = _handle(x), _handle(slope)
-    return _slope(lambda w: _conv(x, w, strides, padding, form, dilations), sizes, x, slope, name or label)
+IMAGES, FILTER = ("input_sizes", "filter"), ("input", "filter_sizes")
+CUDNN = {"use_cudnn_on_gpu": True}
 
 
-def conv2d_backprop_input(
-    input_sizes: Any, filter: Any = None, out_backprop: Any = None, strides: Any = None, padding: Any = None,
-    use_cudnn_on_gpu: bool = True, data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
-    filters: Any = None,
-) -> Any:  # fmt: skip
-    """The cotangent of the images of a `conv2d`, from that of its result."""
-    kernel = filter if filters is None else filters
-    return _by_input("Conv2DBackpropInput", input_sizes, kernel, out_backprop, strides, padding, data_format, dilations, name)
+def _cotangent(
+    label: str, of: str, operands: tuple[str, str], form: str = "NHWC", more: Mapping[str, Any] | None = None,
+    old: Mapping[str, str] | None = None, call: Callable[..., Any] = _conv, by_tensors: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """A cotangent of a convolution: its operands are images or their sizes, and a filter or its sizes."""
+    wanted = ("input", "filter") if by_tensors else operands
+    start: Any = None if old else ...
+    required = {wanted[0]: ..., **dict.fromkeys((wanted[1], "out_backprop", "strides", "padding"), start)}
+    ones = (1,) * len(form)
+    rest = {"data_format": form, "dilations": ones, "name": None, **dict.fromkeys(old or {})}
+    signed = signature({**required, **(more or {}), **rest})
+    by_filter = operands == FILTER
+
+    def cotangent(*args: Any, **kwargs: Any) -> Any:
+        given = arguments(signed, args, kwargs)
+        for key, newer in (old or {}).items():
+            given[newer] = given[newer] if given[key] is None else given[key]
+        first, second = given[wanted[0]], given[wanted[1]]
+        sizes, other = (second, first) if by_filter else (first, second)
+        settings = (given[key] for key in ("strides", "padding", "data_format", "dilations"))
+        sizes = shape(sizes) if by_tensors else sizes
+        return _slope(call, by_filter, sizes, other, given["out_backprop"], given["name"] or label, *settings)
+
+    cotangent.__doc__ = f"The cotangent of the {'filter' if by_filter else 'images'} of a `{of}`, from that of its result."
+    cotangent.__signature__ = signed  # type: ignore[attr-defined]
+    return cotangent
 
 
-def conv2d_backprop_filter(
-    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, use_cudnn_on_gpu: bool = True,
-    data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
-) -> Any:  # fmt: skip
-    """The cotangent of the filter of a `conv2d`, from that of its result."""
-    return _by_filter("Conv2DBackpropFilter", input, filter_sizes, out_backprop, strides, padding, data_format, dilations, name)
-
-
-def conv3d_backprop_filter(
-    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: str, data_format: str = "NDHWC",
-    dilations: Any = (1, 1, 1, 1, 1), name: str | None = None,
-) -> Any:  # fmt: skip
-    """The cotangent of the filter of a `conv3d`, from that of its result."""
-    return _by_filter(
-        "Conv3DBackpropFilterV2", input, filter_sizes, out_backprop, strides, padding, data_format, dilations, name
-    )
-
-
+conv2d_backprop_input = _cotangent("Conv2DBackpropInput", "conv2d", IMAGES, more=CUDNN, old={"filters": "filter"})
+conv2d_backprop_filter = _cotangent("Conv2DBackpropFilter", "conv2d", FILTER, more=CUDNN)
+conv3d_backprop_filter = _cotangent("Conv3DBackpropFilterV2", "conv3d", FILTER, "NDHWC")
 conv3d_backprop_filter_v2 = conv3d_backprop_filter
-
-
-def _by_tensors(function: Callable[..., Any], sizes: Callable[[Any, Any], tuple[Any, Any]], doc: str) -> Callable[..., Any]:
-    """A cotangent of `conv2d`, of images and a filter as tensors; sizes: those that `function` takes for them."""
-
-    def call(
-        input: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any, use_cudnn_on_gpu: bool = True,
-        explicit_paddings: Any = (), data_format: str = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
-    ) -> Any:  # fmt: skip
-        first, second = sizes(input, filter)
-        return function(first, second, out_backprop, strides, padding, use_cudnn_on_gpu, data_format, dilations, name)
-
-    call.__doc__ = doc
-    return call
-
-
-conv2d_backprop_filter_v2 = _by_tensors(
-    conv2d_backprop_filter,
-    lambda input, filter: (input, shape(filter)),
-    "`conv2d_backprop_filter`, of a filter whose shape counts.",
+PADDINGS = {**CUDNN, "explicit_paddings": ()}
+conv2d_backprop_input_v2 = _cotangent("Conv2DBackpropInput", "conv2d", IMAGES, more=PADDINGS, by_tensors=True)
+conv2d_backprop_filter_v2 = _cotangent("Conv2DBackpropFilter", "conv2d", FILTER, more=PADDINGS, by_tensors=True)
+depthwise_conv2d_backprop_input = depthwise_conv2d_native_backprop_input = _cotangent(
+    "DepthwiseConv2dNativeBackpropInput", "depthwise_conv2d", IMAGES, call=depthwise_conv2d_native
 )
-conv2d_backprop_input_v2 = _by_tensors(
-    conv2d_backprop_input,
-    lambda input, filter: (shape(input), filter),
-    "`conv2d_backprop_input`, of images whose shape counts.",
+depthwise_conv2d_backprop_filter = depthwise_conv2d_native_backprop_filter = _cotangent(
+    "DepthwiseConv2dNativeBackpropFilter", "depthwise_conv2d", FILTER, call=depthwise_conv2d_native
 )
-
-
-def depthwise_conv2d_backprop_input(
-    input_sizes: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1), name: str | None = None,
-) -> Any:  # fmt: skip
-    """The cotangent of the images of a `depthwise_conv2d`, from that of its result."""
-    filter, slope = _handle(filter), _handle(out_backprop)
-    return _slope(
-        lambda x: depthwise_conv2d_native(x, filter, strides, padding, data_format, dilations),
-        input_sizes, filter, slope, name or "DepthwiseConv2dNativeBackpropInput",
-    )  # fmt: skip
-
-
-def depthwise_conv2d_backprop_filter(
-    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1), name: str | None = None,
-) -> Any:  # fmt: skip
-    """The cotangent of the filter of a `depthwise_conv2d`, from that of its result."""
-    x, slope = _handle(input), _handle(out_backprop)
-    return _slope(
-        lambda w: depthwise_conv2d_native(x, w, strides, padding, data_format, dilations),
-        filter_sizes, x, slope, name or "DepthwiseConv2dNativeBackpropFilter",
-    )  # fmt: skip
-
-
-depthwise_conv2d_native_backprop_input = depthwise_conv2d_backprop_input
-depthwise_conv2d_native_backprop_filter = depthwise_conv2d_backprop_filter
 
 
 def conv_transpose(
@@ -307,9 +251,8 @@ def conv_transpose(
     dilations: Any = None, name: str | None = None,
 ) -> Any:  # fmt: skip
     """The gradient of a convolution by its input, as a layer: filters (*kernel, outputs, channels)."""
-    return _by_input(
-        "conv_transpose", output_shape, filters, input, strides, padding, data_format, dilations, name or "conv_transpose"
-    )
+    settings = strides, padding, data_format, dilations
+    return _slope(_conv, False, output_shape, filters, input, name or "conv_transpose", *settings)
 
 
 def conv1d_transpose(
@@ -343,12 +286,13 @@ MEANS = {1: functional.avg_pool1d, 2: functional.avg_pool2d, 3: functional.avg_p
 
 
 def _largest(x: Any, kernel: list[int], steps: list[int], edges: Edges, spread: list[int]) -> Any:
+    """The largest element of each window."""
     low = -math.inf if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min)
     return _by_rank(MAXIMA, len(kernel))(_padded(x, edges, low), kernel, stride=steps, dilation=spread)
 
 
 def _mean(x: Any, kernel: list[int], steps: list[int], edges: Edges, spread: list[int]) -> Any:
-    """The mean of each window without the padding."""
+    """The mean of each window, without padding."""
     means = _by_rank(MEANS, len(kernel))
     if any(d != 1 for d in spread):
         raise ValueError("pool: means of windows with holes are not supported; take tf.nn.convolution with equal weights")
@@ -363,26 +307,22 @@ def _pooled(value: Any, ksize: Any, strides: Any, padding: Any, form: str | None
     return _back(fold(x, kernel, steps, _edges(x, kernel, steps, holes, padding, form), holes), form)
 
 
-POOLS = {_largest: "The largest element of each window.", _mean: "The mean of each window, without padding."}
-
-
 def _pool(name: str, fold: Any, default: str | None) -> Callable[..., Any]:
     def call(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = default) -> Any:
         return _pooled(input, ksize, strides, padding, data_format, fold)
 
-    call.__doc__ = POOLS[fold]
+    call.__doc__ = fold.__doc__
     return operation(name)(call)
 
 
 def _pool_of_images(name: str, fold: Any) -> Callable[..., Any]:
     def call(
-        value: Any = None, ksize: Any = None, strides: Any = None, padding: Any = None, data_format: str | None = "NHWC",
-        input: Any = None,
-    ) -> Any:  # fmt: skip
-        return _pooled(input if value is None else value, ksize, strides, padding, data_format, fold)
+        value: Any = None, ksize: Any = None, strides: Any = None, padding: Any = None, data_format: str | None = "NHWC"
+    ) -> Any:
+        return _pooled(value, ksize, strides, padding, data_format, fold)
 
-    call.__doc__ = POOLS[fold]
-    return operation(name)(call)
+    call.__doc__ = fold.__doc__
+    return operation(name, old={"input": "value"})(call)
 
 
 max_pool, avg_pool = _pool_of_images("MaxPool", _largest), _pool_of_images("AvgPool", _mean)
@@ -390,16 +330,16 @@ max_pool3d, avg_pool3d = _pool("MaxPool3D", _largest, "NDHWC"), _pool("AvgPool3D
 max_pool_v2, avg_pool_v2 = _pool("MaxPool", _largest, None), _pool("AvgPool", _mean, None)
 
 
-@operation("pool")
+@operation("pool", old={"dilations": "dilation_rate"})
 def pool(
     input: Any, window_shape: Any, pooling_type: str, padding: Any, dilation_rate: Any = None, strides: Any = None,
-    data_format: str | None = None, dilations: Any = None,
+    data_format: str | None = None,
 ) -> Any:  # fmt: skip
     """Pooling over any number of spatial axes by its name, "MAX" or "AVG"."""
     if pooling_type not in ("MAX", "AVG"):
         raise ValueError(f'pooling_type must be "MAX" or "AVG", got {pooling_type!r}')
-    spread = dilation_rate if dilations is None else dilations
-    return _pooled(input, window_shape, strides, padding, data_format, _largest if pooling_type == "MAX" else _mean, spread)
+    fold = _largest if pooling_type == "MAX" else _mean
+    return _pooled(input, window_shape, strides, padding, data_format, fold, dilation_rate)
 
 
 @operation("MaxPoolWithArgmax")
@@ -469,14 +409,10 @@ def _dilated(x: Any, w: Any, strides: Any, rates: Any, padding: Any) -> Any:
     return F.squeeze(F.gather(stacked, 0, first), 0)
 
 
-@operation("Dilation2D")
-def dilation2d(
-    input: Any, filter: Any = None, strides: Any = None, rates: Any = None, padding: Any = None, filters: Any = None,
-    dilations: Any = None,
-) -> Any:  # fmt: skip
+@operation("Dilation2D", old={**FILTERS, "dilations": "rates"})
+def dilation2d(input: Pair, filter: Pair = None, strides: Any = None, rates: Any = None, padding: Any = None) -> Any:
     """The largest sum of a window's elements and the filter (height, width, channels)."""
-    x, w = pair(input, filter if filters is None else filters, "Dilation2D")
-    return _dilated(x, w, strides, rates if dilations is None else dilations, padding)
+    return _dilated(input, filter, strides, rates, padding)
 
 
 @operation("erosion2d", "Neg")
@@ -484,3 +420,176 @@ def erosion2d(value: Any, kernel: Any, strides: Any, rates: Any, padding: Any) -
     """The smallest difference of a window's elements and the kernel (height, width, channels)."""
     x, w = pair(value, kernel, "Dilation2D")
     return F.neg(_dilated(F.neg(x), F.flip(F.flip(w, 0), 1), strides, rates, padding))
+
+
+# sequences, separable convolutions, rearrangements of images ----------------------------------------------------------
+
+
+def conv1d(
+    value: Any = None, filters: Any = None, stride: Any = None, padding: str | None = None, use_cudnn_on_gpu: Any = None,
+    data_format: str | None = None, name: str | None = None, input: Any = None, dilations: Any = None,
+) -> Any:  # fmt: skip
+    """Cross-correlation of sequences (NWC) with a filter (width, channels, outputs)."""
+    x = input if value is None else value
+    return convolution(x, filters, padding, stride, dilations, data_format, name=name or "conv1d")
+
+
+def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str, name: str | None = None) -> Any:
+    """A convolution whose filter has `rate - 1` holes between its elements."""
+    return conv2d(value, filters, [1, 1, 1, 1], padding, dilations=[1, rate, rate, 1], name=name)
+
+
+def separable_conv2d(
+    input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any, padding: str, rate: Any = None,
+    name: str | None = None, data_format: str | None = None, dilations: Any = None,
+) -> Any:  # fmt: skip
+    """A convolution of each channel, and one of 1x1 over all of them."""
+    form = data_format or "NHWC"
+    inner = depthwise_conv2d(input, depthwise_filter, strides, padding, dilations if rate is None else rate, form)
+    return conv2d(inner, pointwise_filter, [1, 1, 1, 1], "VALID", data_format=form, name=name)
+
+
+@operation("convolution", old={"filters": "filter", "dilations": "dilation_rate"})
+def convolution(
+    input: Any, filter: Any = None, padding: Any = "VALID", strides: Any = None, dilation_rate: Any = None,
+    data_format: str | None = None,
+) -> Any:  # fmt: skip
+    """A convolution of sequences, images or volumes, by the rank of the filter."""
+    return convolved(*pair(input, filter, "Conv"), strides, padding, data_format, dilation_rate)
+
+
+def _pool1d(call: Any, label: str) -> Any:
+    def pool1d(input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None) -> Any:
+        return call(input, ksize, strides, padding, data_format, name=name or label)
+
+    return pool1d
+
+
+max_pool1d, avg_pool1d = _pool1d(max_pool_v2, "max_pool1d"), _pool1d(avg_pool_v2, "avg_pool1d")
+max_pool2d, avg_pool2d = max_pool, avg_pool
+
+
+@operation("DepthToSpace")
+def depth_to_space(input: Operand, block_size: int, data_format: str = "NHWC") -> Any:
+    """Channels become blocks of block_size x block_size elements."""
+    x, b = input, block_size
+    n, h, w, c = extents_of(x)
+    x = F.reshape(x, (n, h, w, b, b, c // (b * b)))
+    return F.reshape(F.permute(x, (0, 1, 3, 2, 4, 5)), (n, h * b, w * b, c // (b * b)))
+
+
+@operation("SpaceToDepth")
+def space_to_depth(input: Operand, block_size: int, data_format: str = "NHWC") -> Any:
+    """Blocks of block_size x block_size elements become channels."""
+    x, b = input, block_size
+    n, h, w, c = extents_of(x)
+    x = F.reshape(x, (n, h // b, b, w // b, b, c))
+    return F.reshape(F.permute(x, (0, 1, 3, 2, 4, 5)), (n, h // b, w // b, b * b * c))
+
+
+@operation("SpaceToBatchND", sizes=frozenset({"block_shape", "paddings"}))
+def space_to_batch_nd(input: Operand, block_shape: Any, paddings: Any) -> Any:
+    """Blocks of the padded spatial axes become parts of the batch."""
+    blocks, edges = [int(b) for b in block_shape], [[int(v) for v in row] for row in paddings]
+    m = len(blocks)
+    x = input
+    rest = x.ndim - 1 - m
+    x = pad(x, [0] * (2 * rest) + [v for row in reversed(edges) for v in row])
+    n, *shape = extents_of(x)
+    split = [part for extent, b in zip(shape[:m], blocks, strict=True) for part in (extent // b, b)]
+    x = F.reshape(x, (n, *split, *shape[m:]))
+    order = [2 + 2 * i for i in range(m)] + [0] + [1 + 2 * i for i in range(m)] + list(range(2 * m + 1, x.ndim))
+    x = F.permute(x, tuple(order))
+    return F.reshape(x, (-1, *(e // b for e, b in zip(shape[:m], blocks, strict=True)), *shape[m:]))
+
+
+@operation("BatchToSpaceND", sizes=frozenset({"block_shape", "crops"}))
+def batch_to_space_nd(input: Operand, block_shape: Any, crops: Any) -> Any:
+    """The inverse of `space_to_batch_nd`, whose padding `crops` takes off."""
+    blocks, edges = [int(b) for b in block_shape], [[int(v) for v in row] for row in crops]
+    m = len(blocks)
+    x = input
+    n, *shape = extents_of(x)
+    total = 1
+    for b in blocks:
+        total *= b
+    x = F.reshape(x, (*blocks, n // total, *shape))
+    order = [m] + [axis for i in range(m) for axis in (m + 1 + i, i)] + list(range(2 * m + 1, x.ndim))
+    x = F.permute(x, tuple(order))
+    x = F.reshape(x, (n // total, *(e * b for e, b in zip(shape[:m], blocks, strict=True)), *shape[m:]))
+    cuts = [slice(a, e * b - z) for (a, z), e, b in zip(edges, shape[:m], blocks, strict=True)]
+    return x[(slice(None), *cuts)]
+
+
+@operation("LRN")
+def local_response_normalization(
+    input: Operand, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5
+) -> Any:
+    """x / (bias + alpha * (sum of squares of the channels near it)) ^ beta."""
+    channels = extent_of(input, -1)
+    squares = pad(F.square(input), (depth_radius, depth_radius))
+    near = squares[..., 0:channels]
+    for k in range(1, 2 * depth_radius + 1):
+        near = F.add(near, squares[..., k : k + channels])
+    return F.div(input, F.pow(F.add(F.mul(near, alpha), bias), beta))
+
+
+lrn = local_response_normalization
+
+
+@operation("fused_batch_norm", "FusedBatchNormV3")
+def fused_batch_norm(
+    x: Operand, scale: Any, offset: Any, mean: Operand = None, variance: Operand = None, epsilon: float = 0.001,
+    data_format: str = "NHWC", is_training: bool = True, exponential_avg_factor: float = 1.0,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """(normalized images, mean, variance over n - 1) per channel: of the batch in training, else as given."""
+    if data_format not in ("NHWC", "NCHW", "NDHWC", "NCDHW"):
+        raise ValueError(f"data_format must be NHWC, NCHW, NDHWC or NCDHW, got {data_format!r}")
+    channel = len(data_format) - 1 if data_format.endswith("C") else 1
+    axes = tuple(i for i in range(len(data_format)) if i != channel)
+    form = (-1, *[1] * (len(data_format) - 1 - channel))
+    scale, offset = tensor(scale), tensor(offset)
+    if is_training:
+        batch_mean, spread = F.mean(x, axis=axes), F.var(x, axis=axes, correction=0)
+        count = math.prod(extents_of(x)[i] for i in axes)
+        new_mean, new_spread = batch_mean, F.mul(spread, count / max(count - 1, 1))
+    else:
+        batch_mean, spread = mean, variance
+        new_mean, new_spread = batch_mean, spread
+    gain = F.mul(F.reshape(scale, form), F.rsqrt(F.add(F.reshape(spread, form), epsilon)))
+    return F.add(F.mul(F.sub(x, F.reshape(batch_mean, form)), gain), F.reshape(offset, form)), new_mean, new_spread
+
+
+@operation("log_poisson_loss")
+def log_poisson_loss(targets: Operand, log_input: Operand, compute_full_loss: bool = False) -> Any:
+    """exp(log_input) - targets * log_input, with Stirling's term for targets of 1 and more if `compute_full_loss`."""
+    loss = F.sub(F.exp(log_input), F.mul(targets, log_input))
+    if not compute_full_loss:
+        return loss
+    safe = F.where(F.gt(targets, 0), targets, F.ones_like(targets))
+    stirling = F.add(F.sub(F.mul(safe, F.log(safe)), safe), F.mul(F.log(F.mul(safe, 2 * math.pi)), 0.5))
+    inside = F.logical_and(F.ge(targets, 0), F.le(targets, 1))
+    return F.add(loss, F.where(inside, F.zeros_like(targets), stirling))
+
+
+def with_space_to_batch(
+    input: Any, dilation_rate: Any, padding: str, op: Any, filter_shape: Any = None, spatial_dims: Any = None,
+    data_format: str | None = None,
+) -> Any:  # fmt: skip
+    """`op(input, num_spatial_dims, "VALID")` of an input whose spatial axes are spread by the rates, and the inverse."""
+    rates = [int(r) for r in np.asarray(dilation_rate).ravel()]
+    axes = spatial_dims or list(range(2, 2 + len(rates)) if data_format and data_format.startswith("NC") else
+                                range(1, 1 + len(rates)))  # fmt: skip
+    if all(r == 1 for r in rates):
+        return op(input, len(rates), padding)
+    if list(axes) != list(range(1, 1 + len(rates))):
+        raise ValueError("with_space_to_batch: the spatial axes have to follow the batch; transpose the input")
+    sizes = input.shape.as_list()[1 : 1 + len(rates)]
+    base = np.zeros((len(rates), 2), int)
+    if padding == "SAME":
+        reach = (np.asarray(filter_shape)[: len(rates)] - 1) * rates
+        base = np.stack([reach // 2, reach - reach // 2], 1)
+    extra = [-(n + b.sum()) % r for n, b, r in zip(sizes, base, rates, strict=True)]
+    paddings = [[int(b[0]), int(b[1] + e)] for b, e in zip(base, extra, strict=True)]
+    spread = op(space_to_batch_nd(input, rates, paddings), len(rates), "VALID")
+    return batch_to_space_nd(spread, rates, [[0, int(e)] for e in extra])

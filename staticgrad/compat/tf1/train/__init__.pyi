@@ -18,9 +18,14 @@ from ..train.cluster import ClusterSpec as ClusterSpec
 from ..train.cluster import Server as Server
 from ..train.cluster import SyncReplicasOptimizer as SyncReplicasOptimizer
 from ..train.cluster import replica_device_setter as replica_device_setter
+from ..train.decay import assert_global_step as assert_global_step
 from ..train.decay import cosine_decay as cosine_decay
 from ..train.decay import cosine_decay_restarts as cosine_decay_restarts
+from ..train.decay import create_global_step as create_global_step
 from ..train.decay import exponential_decay as exponential_decay
+from ..train.decay import get_global_step as get_global_step
+from ..train.decay import get_or_create_global_step as get_or_create_global_step
+from ..train.decay import global_step as global_step
 from ..train.decay import inverse_time_decay as inverse_time_decay
 from ..train.decay import linear_cosine_decay as linear_cosine_decay
 from ..train.decay import natural_exp_decay as natural_exp_decay
@@ -28,11 +33,6 @@ from ..train.decay import noisy_linear_cosine_decay as noisy_linear_cosine_decay
 from ..train.decay import piecewise_constant as piecewise_constant
 from ..train.decay import piecewise_constant_decay as piecewise_constant_decay
 from ..train.decay import polynomial_decay as polynomial_decay
-from ..train.global_step import assert_global_step as assert_global_step
-from ..train.global_step import create_global_step as create_global_step
-from ..train.global_step import get_global_step as get_global_step
-from ..train.global_step import get_or_create_global_step as get_or_create_global_step
-from ..train.global_step import global_step as global_step
 from ..train.hooks import CheckpointSaverHook as CheckpointSaverHook
 from ..train.hooks import CheckpointSaverListener as CheckpointSaverListener
 from ..train.hooks import FeedFnHook as FeedFnHook

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .... import static
-from ....operators import F
-from ....static.graphs import using
+from ..core import F, static, using
 from ..graph import GraphKeys, get_default_graph
 from ..handles import Operation
 from ..tensor import tensor

@@ -11,13 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from .... import static
-from ....base import communicators
-from ....distributed import get_rank, get_world_size, init_process_group, is_initialized
-from ....operators import F
-from ....ops.communication import all_gather_op, all_reduce_op, communicate
-from ....ops.data_parallel import buckets, joined, parted
-from ....static.graphs import using
+from ..core import (
+    F,
+    all_gather_op,
+    all_reduce_op,
+    buckets,
+    communicate,
+    communicators,
+    get_rank,
+    get_world_size,
+    init_process_group,
+    is_initialized,
+    joined,
+    parted,
+    static,
+    using,
+)
 from ..gradients import IndexedSlices
 from ..graph import GraphKeys, get_default_graph
 from ..handles import Operation

@@ -1,16 +1,65 @@
-"""Learning rates as tensors of the graph, from the global step."""
+"""The variable that counts the steps of a training, and learning rates as tensors that follow it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ....operators import F
-from ....ops.random import normal_op
+from ..core import F, normal_op
 from ..draws import Numbers
+from ..dtypes import int64
+from ..graph import Graph, GraphKeys, get_default_graph
 from ..tensor import operation, tensor
+from ..variables import Variable
+
+
+def create_global_step(graph: Graph | None = None) -> Variable:
+    """The int64 variable that counts steps. Raises ValueError where there is one."""
+    graph = get_default_graph() if graph is None else graph
+    if get_global_step(graph) is not None:
+        raise ValueError('"global_step" already exists.')
+    with graph.as_default(), graph.name_scope(None):
+        made = Variable(
+            np.zeros((), np.int64), trainable=False, name="global_step", dtype=int64,
+            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+        )  # fmt: skip
+    return made
+
+
+def get_global_step(graph: Graph | None = None) -> Variable | None:
+    """The variable that counts steps; None where there is none."""
+    graph = get_default_graph() if graph is None else graph
+    found: list[Variable] = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if len(found) > 1:
+        raise ValueError(f"Found {len(found)} variables in the collection of global steps")
+    if found:
+        return found[0]
+    named: list[Variable] = [v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v.name == "global_step:0"]
+    return named[0] if named else None
+
+
+def get_or_create_global_step(graph: Graph | None = None) -> Variable:
+    found = get_global_step(graph)
+    return create_global_step(graph) if found is None else found
+
+
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """The value of the global step in a session."""
+    return int(sess.run(global_step_tensor))
+
+
+def assert_global_step(global_step_tensor: Any) -> None:
+    """Raises TypeError unless it is an integer without axes."""
+    if not global_step_tensor.dtype.base_dtype.is_integer:
+        raise TypeError(f'Existing "global_step" does not have integer type: {global_step_tensor.dtype}')
+    if global_step_tensor.shape.ndims not in (0, None):
+        raise TypeError(f'Existing "global_step" is not scalar: {global_step_tensor.shape}')
+
+
+# learning rates -------------------------------------------------------------------------------------------------------
 
 
 def _progress(global_step: Any, steps: Any, like: Any) -> tuple[Any, Any, Any]:
@@ -19,28 +68,29 @@ def _progress(global_step: Any, steps: Any, like: Any) -> tuple[Any, Any, Any]:
     return rate, F.astype(tensor(global_step), rate.dtype), F.astype(tensor(steps), rate.dtype)
 
 
-@operation("ExponentialDecay")
-def exponential_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False) -> Any:
-    """rate * decay_rate ** (step / decay_steps)."""
-    rate, step, steps = _progress(global_step, decay_steps, learning_rate)
-    p = F.div(step, steps)
-    return F.mul(rate, F.pow(tensor(decay_rate, rate.dtype), F.floor(p) if staircase else p))
+def _by_rate(name: str, label: str, function: Callable[[Any, Any, Any], Any], doc: str) -> Callable[..., Any]:
+    """A function of the rate, decay_rate and step / decay_steps."""
+
+    def decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False) -> Any:
+        rate, step, steps = _progress(global_step, decay_steps, learning_rate)
+        done = F.div(step, steps)
+        return function(rate, tensor(decay_rate, rate.dtype), F.floor(done) if staircase else done)
+
+    decay.__name__, decay.__doc__ = name, doc
+    return operation(label)(decay)
 
 
-@operation("NaturalExpDecay")
-def natural_exp_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False) -> Any:
-    """rate * exp(-decay_rate * step / decay_steps)."""
-    rate, step, steps = _progress(global_step, decay_steps, learning_rate)
-    p = F.div(step, steps)
-    return F.mul(rate, F.exp(F.mul(F.neg(tensor(decay_rate, rate.dtype)), F.floor(p) if staircase else p)))
-
-
-@operation("InverseTimeDecay")
-def inverse_time_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False) -> Any:
-    """rate / (1 + decay_rate * step / decay_steps)."""
-    rate, step, steps = _progress(global_step, decay_steps, learning_rate)
-    p = F.div(step, steps)
-    return F.div(rate, F.add(F.mul(tensor(decay_rate, rate.dtype), F.floor(p) if staircase else p), 1))
+exponential_decay = _by_rate(
+    "exponential_decay", "ExponentialDecay", lambda r, d, p: F.mul(r, F.pow(d, p)), "rate * decay_rate ** (step / decay_steps)."
+)
+natural_exp_decay = _by_rate(
+    "natural_exp_decay", "NaturalExpDecay", lambda r, d, p: F.mul(r, F.exp(F.mul(F.neg(d), p))),
+    "rate * exp(-decay_rate * step / decay_steps).",
+)  # fmt: skip
+inverse_time_decay = _by_rate(
+    "inverse_time_decay", "InverseTimeDecay", lambda r, d, p: F.div(r, F.add(F.mul(d, p), 1)),
+    "rate / (1 + decay_rate * step / decay_steps).",
+)  # fmt: skip
 
 
 @operation("PolynomialDecay")

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....base.files import replacing
-from .. import logging
+from ..core import replacing
 from ..graph import GraphKeys, get_default_graph
+from ..platform import info, warning
 from ..session import RunOptions, Session
 from .saver import Saver
 
@@ -66,6 +66,17 @@ class SessionRunHook:
         """After the last run, unless it failed."""
 
 
+class _Stepping(SessionRunHook):
+    """A hook that reads the global step."""
+
+    def begin(self) -> None:
+        self.step = _global_step()
+
+    def number(self, session: Session) -> int:
+        """The step that a session has come to."""
+        return int(session.run(self.step))
+
+
 def _global_step() -> Any:
     found = get_default_graph().get_collection(GraphKeys.GLOBAL_STEP)
     if not found:
@@ -106,7 +117,7 @@ class SecondOrStepTimer:
         return found
 
 
-class StopAtStepHook(SessionRunHook):
+class StopAtStepHook(_Stepping):
     """Stop at a step, or after so many."""
 
     def __init__(self, num_steps: int | None = None, last_step: int | None = None):
@@ -114,18 +125,15 @@ class StopAtStepHook(SessionRunHook):
             raise ValueError("Exactly one of num_steps and last_step should be provided.")
         self.num_steps, self.last_step = num_steps, last_step
 
-    def begin(self) -> None:
-        self.step = _global_step()
-
     def after_create_session(self, session: Session, coord: Any) -> None:
         if self.last_step is None:
-            self.last_step = int(session.run(self.step)) + (self.num_steps or 0)
+            self.last_step = self.number(session) + (self.num_steps or 0)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return SessionRunArgs(self.step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        if int(run_context.session.run(self.step)) >= (self.last_step or 0):
+        if self.number(run_context.session) >= (self.last_step or 0):
             run_context.request_stop()
 
 
@@ -159,7 +167,7 @@ class LoggingTensorHook(SessionRunHook):
 
     def _log(self, values: Any) -> None:
         text = self.formatter(values) if self.formatter else ", ".join(f"{k} = {v}" for k, v in values.items())
-        logging.info(text)
+        info(text)
 
 
 class NanTensorHook(SessionRunHook):
@@ -175,7 +183,7 @@ class NanTensorHook(SessionRunHook):
         if np.isnan(run_values.results):
             if self.fail:
                 raise NanLossDuringTrainingError
-            logging.warning("Model diverged with loss = NaN.")
+            warning("Model diverged with loss = NaN.")
             run_context.request_stop()
 
 
@@ -192,7 +200,7 @@ class CheckpointSaverListener:
     def end(self, session: Session, global_step_value: int) -> None: ...
 
 
-class CheckpointSaverHook(SessionRunHook):
+class CheckpointSaverHook(_Stepping):
     """Save every so many steps or seconds, and at the end."""
 
     def __init__(self, checkpoint_dir: str, save_secs: float | None = None, save_steps: int | None = None,
@@ -203,7 +211,7 @@ class CheckpointSaverHook(SessionRunHook):
         self.saver, self.timer = saver, SecondOrStepTimer(save_secs, save_steps)
 
     def begin(self) -> None:
-        self.step = _global_step()
+        super().begin()
         self.saver = self.saver or Saver()
         for listener in self.listeners:
             listener.begin()
@@ -212,18 +220,18 @@ class CheckpointSaverHook(SessionRunHook):
         self._save(session)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        if self.timer.should_trigger_for_step(int(run_context.session.run(self.step))) and self._save(run_context.session):
+        if self.timer.should_trigger_for_step(self.number(run_context.session)) and self._save(run_context.session):
             run_context.request_stop()
 
     def end(self, session: Session) -> None:
-        if self.timer.last is None or self.timer.last[1] != int(session.run(self.step)):
+        if self.timer.last is None or self.timer.last[1] != self.number(session):
             self._save(session)
         for listener in self.listeners:
-            listener.end(session, int(session.run(self.step)))
+            listener.end(session, self.number(session))
 
     def _save(self, session: Session) -> bool:
         """Whether a listener asks to stop."""
-        step = int(session.run(self.step))
+        step = self.number(session)
         for listener in self.listeners:
             listener.before_save(session, step)
         assert self.saver is not None
@@ -232,7 +240,7 @@ class CheckpointSaverHook(SessionRunHook):
         return True in [listener.after_save(session, step) for listener in self.listeners]  # each is called
 
 
-class SummarySaverHook(SessionRunHook):
+class SummarySaverHook(_Stepping):
     """Write summaries every so many steps or seconds."""
 
     def __init__(self, save_steps: int | None = None, save_secs: float | None = None, output_dir: str | None = None,
@@ -243,17 +251,17 @@ class SummarySaverHook(SessionRunHook):
     def begin(self) -> None:
         from .. import summary
 
-        self.step = _global_step()
+        super().begin()
         self.writer = self.writer or summary.FileWriter(str(self.directory), get_default_graph())
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        step = int(run_context.session.run(self.step))
+        step = self.number(run_context.session)
         self.due = self.timer.should_trigger_for_step(step)
         return SessionRunArgs([self.summary]) if self.due else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         if self.due:
-            step = int(run_context.session.run(self.step))
+            step = self.number(run_context.session)
             self.timer.update_last_triggered_step(step)
             self.writer.add_summary(run_values.results[0], step)
 
@@ -274,7 +282,7 @@ class StepCounterHook(SessionRunHook):
         if self.timer.should_trigger_for_step(self.count):
             seconds, steps = self.timer.update_last_triggered_step(self.count)
             if seconds and steps:
-                logging.info(f"global_step/sec: {steps / seconds:.6g}")
+                info(f"global_step/sec: {steps / seconds:.6g}")
 
 
 class FinalOpsHook(SessionRunHook):
@@ -298,38 +306,36 @@ class FeedFnHook(SessionRunHook):
         return SessionRunArgs(None, self.feed_fn())
 
 
-class GlobalStepWaiterHook(SessionRunHook):
+class GlobalStepWaiterHook(_Stepping):
     """Wait with the first run until the global step has come to a number."""
 
     def __init__(self, wait_until_step: int):
         self.until = wait_until_step
 
     def begin(self) -> None:
-        self.waits, self.step = True, _global_step()
+        super().begin()
+        self.waits = True
 
     def before_run(self, run_context: SessionRunContext) -> None:
-        while self.waits and int(run_context.session.run(self.step)) < self.until:
+        while self.waits and self.number(run_context.session) < self.until:
             time.sleep(0.5)
         self.waits = False
 
 
-class ProfilerHook(SessionRunHook):
+class ProfilerHook(_Stepping):
     """Write the profile of a run every so many steps or seconds: `timeline-<step>.txt`."""
 
     def __init__(self, save_steps: int | None = None, save_secs: float | None = None, output_dir: str = "",
                  show_dataflow: bool = True, show_memory: bool = False):  # fmt: skip
         self.timer, self.directory = SecondOrStepTimer(save_secs, save_steps), output_dir
 
-    def begin(self) -> None:
-        self.step = _global_step()
-
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        self.due = self.timer.should_trigger_for_step(int(run_context.session.run(self.step)))
+        self.due = self.timer.should_trigger_for_step(self.number(run_context.session))
         return SessionRunArgs(None, None, RunOptions(trace_level=RunOptions.FULL_TRACE)) if self.due else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         if self.due:
-            step = int(run_context.session.run(self.step))
+            step = self.number(run_context.session)
             self.timer.update_last_triggered_step(step)
             with replacing(os.path.join(self.directory, f"timeline-{step}.txt")) as file:
                 file.write(str(run_values.run_metadata.profile).encode())

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....static.defaults import get_default_session
+from ..core import get_default_session
 from ..errors import NotFoundError
 from ..layer import Layer
 from ..state import has_value

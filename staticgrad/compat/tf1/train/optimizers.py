@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .... import static
-from ....base import communicators
-from ....operators import F
-from ....static.graphs import using
 from ..arrays import zeros_like
+from ..core import F, communicators, static, using
 from ..dtypes import float32
 from ..gradients import IndexedSlices, gradients, rows_once
 from ..graph import GraphKeys, get_default_graph

@@ -13,10 +13,9 @@ from ..draws import random_uniform
 from ..gathering import argsort, boolean_mask
 from ..graph import GraphKeys, control_dependencies, get_default_graph
 from ..queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
-from ..scatter import count_up_to
 from ..sparse import SparseTensor
-from ..tensor import KIND
-from ..variables import Variable
+from ..tensor import KIND, arguments
+from ..variables import Variable, count_up_to
 from .threads import QueueRunner, add_queue_runner
 
 
@@ -158,12 +157,10 @@ def _variant(of: Callable[..., Any], join: bool, keep: bool, doc: str) -> Callab
     parameters = [first, *own.values()]
     if keep:
         parameters.insert(4 if shuffled else 1, inspect.Parameter("keep_input", KIND, annotation="Any"))
-    signature = inspect.Signature(parameters)
+    signed = inspect.Signature(parameters)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        given = dict(bound.arguments)
+        given = arguments(signed, args, kwargs)
         many, tensors, kept = given["enqueue_many"], given.pop(first.name), given.pop("keep_input", None)
         if keep:
             tensors = [_kept(kept, each, many) for each in tensors] if join else _kept(kept, tensors, many)
@@ -175,7 +172,7 @@ def _variant(of: Callable[..., Any], join: bool, keep: bool, doc: str) -> Callab
 
     name = f"{'maybe_' if keep else ''}{of.__name__}{'_join' if join else ''}"
     call.__name__, call.__doc__ = name, doc
-    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__signature__ = signed  # type: ignore[attr-defined]
     return call
 
 

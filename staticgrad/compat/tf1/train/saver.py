@@ -16,13 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from .... import safetensors
-from ....base.files import replacing
-from ....errors import StaticgradError
+from ..core import StaticgradError, replacing, safetensors
 from ..errors import InvalidArgumentError, NotFoundError
 from ..graph import GraphKeys, get_default_graph
-from ..logging import info
 from ..meta_graph import export_meta_graph
+from ..platform import info
 from ..variables import Variable
 
 SUFFIX = ".safetensors"

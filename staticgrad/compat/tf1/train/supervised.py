@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from ....base import communicators
 from .. import summary
+from ..core import communicators
 from ..errors import OutOfRangeError
 from ..graph import GraphKeys, get_default_graph
 from ..session import RunMetadata, Session
@@ -339,7 +339,7 @@ class Supervisor:
         stop_grace_secs: int = 120, checkpoint_basename: str = "model.ckpt", session_manager: SessionManager | None = None,
         summary_writer: Any = USE_DEFAULT, init_fn: Callable[[Any], Any] | None = None, local_init_run_options: Any = None,
     ):  # fmt: skip
-        from .global_step import get_global_step
+        from .decay import get_global_step
 
         self.graph = get_default_graph() if graph is None else graph
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .... import static
-from ....static.defaults import get_default_session
+from ..core import get_default_session, static
 from ..errors import CancelledError, OutOfRangeError
 from ..graph import GraphKeys, get_default_graph
 from ..handles import Operation

@@ -1,0 +1,64 @@
+"""What the dialect takes of the rest of the package: its other modules import nothing from other rooms."""
+
+from __future__ import annotations
+
+from ... import distributions, functional, linalg, safetensors, special, static
+from ... import errors as ours
+from ...base import communicators
+from ...base.files import replacing
+from ...base.locks import Condition, lock
+from ...base.signals import module
+from ...base.types import TensorType, UnrankedType, bool_, float64, normalize_axis
+from ...compiler.backend.cpu import ARM, X86
+from ...distributed import get_rank, get_world_size, init_process_group, is_initialized
+from ...distributions.quantiles import gamma_quantile
+from ...errors import ArgumentError, GraphError, StaticgradError, UnknownExtentError, user_line
+from ...functional import cross_entropy, pad
+from ...functional import log_softmax as functional_log_softmax
+from ...functional import silu as torch_silu
+from ...interchange.graph_json import from_json, to_json
+from ...ir import REGISTRY, Node, OpDef
+from ...ir.walks import postorder, reached
+from ...namespaces.modules import enter_paths
+from ...operators import F, Symbol, apply, control_of, dispatch, has_rank, state
+from ...ops import pytree
+from ...ops.communication import all_gather_op, all_reduce_op, communicate
+from ...ops.cumulative import running_product
+from ...ops.custom_gradient import call_symbols
+from ...ops.data_parallel import buckets, joined, parted
+from ...ops.decisions import python_call_op, watch_op
+from ...ops.deferred import Definition, Written, defer, narrowed, partial_values
+from ...ops.elementwise import written
+from ...ops.gathering import bounded
+from ...ops.known_values import value_of
+from ...ops.leaves import fits
+from ...ops.linear_algebra.triangular_systems import triangular
+from ...ops.pytree import Container, unflatten
+from ...ops.random import OwnGenerator, Place, next_place, normal_op, seeded_normal_op, seeded_uniform_op, stream_seed
+from ...ops.random import uniform_op as uniform_op
+from ...ops.rules import Rule, arithmetic
+from ...static.defaults import get_default_session, session_or_default
+from ...static.dependencies import Operation as Effect
+from ...static.feeds import Feed
+from ...static.fetches import flatten
+from ...static.graphs import SourceRun, begin_default_graph, element, using
+from ...static.graphs import named as node_named
+from ...static.inputs import placeholder_of
+from ...static.variables import Variable as StaticVariable
+from ...static.variables import updated
+from ...utils.tensorboard.records import fill_histogram, fill_image, fill_text, protocol
+
+__all__ = [
+    "ARM", "ArgumentError", "Condition", "Container", "Definition", "Effect", "F", "Feed", "GraphError", "Node", "OpDef",
+    "OwnGenerator", "Place", "REGISTRY", "Rule", "SourceRun", "StaticVariable", "StaticgradError", "Symbol", "TensorType",
+    "UnknownExtentError", "UnrankedType", "Written", "X86", "all_gather_op", "all_reduce_op", "apply", "arithmetic",
+    "begin_default_graph", "bool_", "bounded", "buckets", "call_symbols", "communicate", "communicators", "control_of",
+    "cross_entropy", "defer", "dispatch", "distributions", "element", "enter_paths", "fill_histogram", "fill_image",
+    "fill_text", "fits", "flatten", "float64", "from_json", "functional", "functional_log_softmax", "gamma_quantile",
+    "get_default_session", "get_rank", "get_world_size", "has_rank", "init_process_group", "is_initialized", "joined",
+    "linalg", "lock", "module", "narrowed", "next_place", "node_named", "normal_op", "normalize_axis", "ours", "pad",
+    "parted", "partial_values", "placeholder_of", "postorder", "protocol", "python_call_op", "pytree", "reached", "replacing",
+    "running_product", "safetensors", "seeded_normal_op", "seeded_uniform_op", "session_or_default", "special", "state",
+    "static", "stream_seed", "to_json", "torch_silu", "triangular", "unflatten", "uniform_op", "updated", "user_line",
+    "using", "value_of", "watch_op", "written",
+]  # fmt: skip
