@@ -23,10 +23,12 @@ from .base.devices import check_device, device
 from .base.dtypes import (
     ABSENT_DTYPES,
     as_dtype,
+    bfloat16,
     bool_,
     complex64,
     complex128,
     dtype,
+    float16,
     float32,
     float64,
     int8,
@@ -35,6 +37,9 @@ from .base.dtypes import (
     int64,
     public,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from .base.number_limits import finfo, iinfo
 from .base.types import category, set_default_dtype
@@ -122,6 +127,7 @@ cdouble = complex128
 cfloat = complex64
 double = float64
 float = float32
+half = float16
 int = int32
 long = int64
 short = int16
@@ -468,16 +474,17 @@ __all__ = [
     "TraceError", "TransformError", "UninitializedError", "UnknownExtentError", "UnsupportedError",
     "Variable", "VerifyError", "__version__",
     "arange", "are_deterministic_algorithms_enabled", "as_tensor", "as_torch", "asarray", "assign", "assign_add", "assign_sub",
-    "autograd", "backends", "bool", "bool_", "can_cast", "cdouble", "cfloat", "channels_last", "compare", "compile",
+    "autograd", "backends", "bfloat16", "bool", "bool_", "can_cast", "cdouble", "cfloat", "channels_last", "compare", "compile",
     "complex128", "complex64", "constant", "contiguous_format", "control_dependencies", "cuda", "debug", "detach",
     "detect_anomaly", "device", "distributions", "double", "draw", "dtype", "e", "eager_kernels", "empty", "empty_permuted",
-    "empty_strided", "enable_grad", "explain", "eye", "fft", "finfo", "float", "float32", "float64", "from_dlpack",
+    "empty_strided", "enable_grad", "explain", "eye", "fft", "finfo", "float", "float16", "float32", "float64", "from_dlpack",
     "from_file", "from_json", "from_numpy", "from_torch", "frombuffer", "full", "func", "functional", "get_collection",
     "get_default_device", "get_default_dtype", "get_default_graph", "get_default_session", "get_deterministic_debug_mode",
     "get_device", "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads", "get_rng_state",
-    "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "identity",
-    "iinfo", "inf", "inference_mode", "initial_seed", "int", "int16", "int32", "int64", "int8", "is_anomaly_enabled",
-    "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled",
+    "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "half",
+    "identity", "iinfo", "inf", "inference_mode", "initial_seed", "int", "int16", "int32", "int64", "int8",
+    "is_anomaly_enabled", "is_complex", "is_conj", "is_deterministic_algorithms_warn_only_enabled", "is_floating_point",
+    "is_grad_enabled",
     "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage",
     "is_tensor", "is_warn_always_enabled", "linalg", "linspace", "load", "logspace", "long", "manual_seed", "nan",
     "njit_op", "nn",
@@ -488,7 +495,8 @@ __all__ = [
     "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
     "set_grad_enabled", "set_num_interop_threads", "set_num_threads", "set_printoptions", "set_rng_state", "set_warn_always",
     "short", "sklearn", "special", "strided", "tensor", "to_dlpack", "to_dot", "to_graphml", "to_json", "to_networkx",
-    "to_text", "trainable_variables", "typename", "uint8", "use_deterministic_algorithms", "utils", "variables_initializer",
+    "to_text", "trainable_variables", "typename", "uint16", "uint32", "uint64",
+    "uint8", "use_deterministic_algorithms", "utils", "variables_initializer",
     "vmap", "wait_for_kernels", "zeros",
 ]  # fmt: skip
 __all__ += [

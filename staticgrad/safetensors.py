@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from .base.devices import check_device
+from .base.dtypes import BFLOAT16, SUPPORTED, as_dtype
 from .base.files import replacing
 from .base.types import MOST_AXES, complex128
 from .eager import Tensor
@@ -27,10 +28,10 @@ __all__ = ["SafetensorsError", "from_bytes", "load_file", "metadata", "safe_open
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1",
+    "U16": "<u2", "U32": "<u4", "U64": "<u8",
     "BOOL": "u1", "C64": "<c8", "C128": "<c16",
 }  # fmt: skip
 """Dtypes of the format that become tensors, with NumPy's name for their elements in a file."""
-SAVED = frozenset(np.dtype(code) for code in ("f8", "f4", "i8", "i4", "i2", "i1", "u1", "?", "c8", "c16"))
 PAIRS = "staticgrad.complex128"
 """The metadata that names the float64 tensors whose last axis is that of real and imaginary parts: the format has no
 complex128."""
@@ -45,7 +46,7 @@ class SafetensorsError(StaticgradError, ValueError):
 
 
 def load_file(path: str | os.PathLike[str]) -> dict[str, Tensor]:
-    """The tensors of a file by name; float16 and bfloat16 become float32. Raises SafetensorsError for a damaged file."""
+    """The tensors of a file by name. Raises SafetensorsError for a damaged file."""
     file = Path(path)
     arrays, _ = from_bytes(file.read_bytes(), str(file))
     return {name: Tensor(array) for name, array in arrays.items()}
@@ -179,7 +180,7 @@ def to_bytes(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str] | Non
     for name, array in arrays.items():
         if not isinstance(name, str) or name == "__metadata__":
             raise SafetensorsError(f"{name!r} can't be the name of a tensor", "names are strings, '__metadata__' is reserved")
-        if array.dtype not in SAVED:
+        if array.dtype not in SUPPORTED:
             raise SafetensorsError(f"{name}: dtype {array.dtype} is not supported")
     from safetensors import SafetensorError
     from safetensors.numpy import save
@@ -260,11 +261,8 @@ def decoded(stored: np.ndarray, kind: str) -> np.ndarray:
     """Elements as a file has them as an array with memory of its own, in a dtype that tensors have."""
     if kind == "BOOL":  # any byte but 0 is true, in NumPy's arrays only 1
         return stored.astype(bool)
-    if kind == "BF16":  # the upper half of a float32
-        halves: np.ndarray = stored.astype(np.uint32) << np.uint32(16)
-        return halves.view(np.float32)
-    wanted = np.dtype(np.float32) if kind == "F16" else stored.dtype.newbyteorder("=")
-    return stored.astype(wanted, copy=True)
+    native = stored.astype(stored.dtype.newbyteorder("="), copy=True)
+    return native.view(as_dtype(BFLOAT16)) if kind == "BF16" else native
 
 
 def _texts(metadata: Any) -> bool:

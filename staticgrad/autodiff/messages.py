@@ -143,7 +143,7 @@ def hook_of_other_size(hook: Any, wanted: Shape, given: Shape) -> StaticgradErro
 
 def hook_of_other_type(hook: Any, wanted: np.dtype, given: np.dtype) -> StaticgradError:
     return GradientError(
-        f"hook '{_name_of(hook)}' has changed the type of value (was {NAMES[wanted]} got {NAMES[given]})",
+        f"hook '{_name_of(hook)}' has changed the type of value (was {NAMES[wanted.name]} got {NAMES[given.name]})",
         f"return g.to(sg.{wanted.name})",
     )
 

@@ -8,7 +8,7 @@ Nodes, arrays and kernels have NumPy's own objects. `as_dtype` turns what a user
 back, which `x.dtype` goes.
 
 PyTorch has more dtypes than tensors have here. Programs name them in tables and branches, so they are objects, too; a tensor of
-one is refused.
+one is refused. NumPy's object for bfloat16 is that of the package `ml_dtypes`, which is imported when it is first asked for.
 """
 
 from __future__ import annotations
@@ -26,13 +26,27 @@ COMPLEX_OF: dict[np.dtype, np.dtype] = {np.dtype("float32"): np.dtype("complex64
 """The dtype of numbers whose parts have a floating dtype."""
 PART_OF: dict[np.dtype, np.dtype] = {whole: part for part, whole in COMPLEX_OF.items()}
 """The dtype of the parts of complex numbers."""
-SUPPORTED = frozenset((*DTYPES, *PART_OF))
-SHORT: dict[np.dtype, str] = dict(
-    zip((*DTYPES, *PART_OF), ("bool", "u8", "i8", "i16", "i32", "i64", "f32", "f64", "c64", "c128"), strict=True)
-)
+HALF: set[np.dtype] = {np.dtype("float16")}
+"""Floating dtypes of 16 bits, which kernels load as float32 and round to when they store; bfloat16 is one once it is in use."""
+FLOATS: set[np.dtype] = {np.dtype("float32"), np.dtype("float64"), *HALF}
+"""The floating dtypes."""
+WIDE_UNSIGNED = frozenset(map(np.dtype, ("uint16", "uint32", "uint64")))
+"""Dtypes of integers that kernels only load and store."""
+DERIVED: set[np.dtype] = {*PART_OF, *HALF, *WIDE_UNSIGNED}
+"""The dtypes over which an op has a record of its own, see `ir.over`."""
+SUPPORTED: set[np.dtype] = {*DTYPES, *DERIVED}
+SHORT: dict[np.dtype, str] = {
+    np.dtype(name): short
+    for name, short in {
+        "bool": "bool", "uint8": "u8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "float32": "f32",
+        "float64": "f64", "complex64": "c64", "complex128": "c128", "float16": "f16", "uint16": "u16", "uint32": "u32",
+        "uint64": "u64",
+    }.items()
+}  # fmt: skip
 """Their names in texts of graphs and in kernels."""
+BFLOAT16 = "bfloat16"
 ABSENT = (
-    "float16", "bfloat16", "complex32", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "complex32", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
     "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2", "qint8", "qint32", "quint8", "quint2x4", "quint4x2",
     "int1", "int2", "int3", "int4", "int5", "int6", "int7", "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7",
     "bits8", "bits16", "bits1x8", "bits2x4", "bits4x2",
@@ -83,6 +97,8 @@ class DType(_Base):  # type: ignore[misc]
         return public(COMPLEX_OF[self.numpy]) if self.numpy in COMPLEX_OF else self
 
     def __getattr__(self, name: str) -> Any:
+        if name == "numpy":  # of bfloat16 alone, until now
+            return _bfloat16()
         if self.numpy is None or name.startswith("__array"):  # it is no array, and has no interface of one
             raise AttributeError(f"{self!r} has no attribute {name!r}")
         return getattr(self.numpy, name)
@@ -109,7 +125,6 @@ def _make(name: str, of: np.dtype | None) -> DType:
     made = object.__new__(DType)
     kind, bits = re.match(r"(\D+)(\d*)", name).groups()  # type: ignore[union-attr]
     facts = {
-        "numpy": of,
         "name": name,
         "is_floating_point": kind in ("float", "bfloat"),
         "is_complex": kind == "complex",
@@ -117,20 +132,35 @@ def _make(name: str, of: np.dtype | None) -> DType:
         "itemsize": max(1, int(bits) // 8) if of is None else of.itemsize,
         "kind": {"bfloat": "f", "quint": "u", "qint": "i", "bits": "u"}.get(kind, kind[0]) if of is None else of.kind,
     }
+    if name != BFLOAT16:
+        facts["numpy"] = of
     for fact, value in facts.items():
         setattr(made, fact, value)
     return made
+
+
+def _bfloat16() -> np.dtype:
+    """NumPy's object for bfloat16. From now on it is one of the dtypes of tensors."""
+    import ml_dtypes
+
+    made = NAMED[BFLOAT16]
+    own: np.dtype = np.dtype(ml_dtypes.bfloat16)
+    for table in (HALF, FLOATS, DERIVED, SUPPORTED):
+        table.add(own)
+    SHORT[own], PUBLIC[own] = "bf16", made
+    made.numpy = own
+    return own
 
 
 ANY_DTYPE = (np.dtype, DType)
 """Classes of dtypes, for `isinstance`."""
 CLASSES: frozenset[type] = frozenset({DType, *(np.dtype(code).__class__ for code in np.typecodes["All"])})
 """The same, for a look-up of `x.__class__`."""
-PUBLIC: dict[np.dtype, DType] = {of: _make(of.name, of) for of in (*DTYPES, *PART_OF)}
+PUBLIC: dict[np.dtype, DType] = {of: _make(of.name, of) for of in SHORT}
 """The object of each of NumPy's dtypes that tensors have."""
-NAMED: dict[str, DType] = {of.name: of for of in PUBLIC.values()} | {name: _make(name, None) for name in ABSENT}
+NAMED: dict[str, DType] = {of.name: of for of in PUBLIC.values()} | {name: _make(name, None) for name in (BFLOAT16, *ABSENT)}
 """All, by their names."""
-ABSENT_DTYPES = {name: NAMED[name] for name in ABSENT} | {"half": NAMED["float16"], "chalf": NAMED["complex32"]}
+ABSENT_DTYPES = {name: NAMED[name] for name in ABSENT} | {"chalf": NAMED["complex32"]}
 
 
 def public(of: np.dtype) -> DType:
@@ -148,15 +178,16 @@ dtype = DType
 bool_ = NAMED["bool"]
 uint8, int8, int16, int32, int64 = (NAMED[name] for name in ("uint8", "int8", "int16", "int32", "int64"))
 float32, float64, complex64, complex128 = (NAMED[name] for name in ("float32", "float64", "complex64", "complex128"))
+float16, bfloat16, uint16, uint32, uint64 = (NAMED[name] for name in ("float16", "bfloat16", "uint16", "uint32", "uint64"))
 
 TENSOR_NAMES: dict[str, DType] = {
     "ByteTensor": uint8, "CharTensor": int8, "ShortTensor": int16, "IntTensor": int32, "LongTensor": int64,
-    "BoolTensor": bool_, "FloatTensor": float32, "DoubleTensor": float64,
+    "BoolTensor": bool_, "FloatTensor": float32, "DoubleTensor": float64, "HalfTensor": float16, "BFloat16Tensor": bfloat16,
 }  # fmt: skip
 """PyTorch's names of tensors of a dtype, `FloatTensor` and its kin."""
 SHORT_NAMES: dict[str, np.dtype] = {
     "long": int64, "int": int32, "short": int16, "float": float32, "double": float64, "bool": bool_,
-    "cfloat": complex64, "cdouble": complex128,
+    "cfloat": complex64, "cdouble": complex128, "half": float16,
 }  # fmt: skip
 """PyTorch's other names of dtypes, `sg.long` and its kin: "torch.int" is int32, where NumPy's "int" is int64."""
 PYTORCH = "torch."
@@ -178,6 +209,8 @@ def as_dtype(dtype: Any) -> np.dtype:
     if dtype.__class__ is str and dtype.startswith(PYTORCH):
         name = dtype.removeprefix(PYTORCH)
         dtype = TENSOR_NAMES.get(name) or SHORT_NAMES.get(name) or name
+    if dtype.__class__ is str and dtype == BFLOAT16:  # NumPy knows the name once the package is imported
+        return bfloat16.numpy  # type: ignore[return-value]
     try:
         result: np.dtype = np.dtype(dtype)
     except (TypeError, ValueError):
@@ -187,5 +220,7 @@ def as_dtype(dtype: Any) -> np.dtype:
         raise DTypeError(f"{dtype!r} is not a dtype", f"use one of {', '.join(map(str, SHORT))}") from None
     result = result if result.isnative else result.newbyteorder("=")
     if result not in SUPPORTED:
+        if result.name == BFLOAT16:
+            return bfloat16.numpy  # type: ignore[return-value]
         raise DTypeError(f"dtype {result} is not supported", f"use one of {', '.join(map(str, SHORT))}")
     return result

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ArgumentTypeError
 from .dtypes import DType, as_dtype
-from .types import get_default_dtype
+from .types import INEXACT, get_default_dtype
 
 LIMITS = {
     "float16": (16, 2.0**-10, 2.0**-14, 65504.0, 1e-3),
@@ -19,7 +19,7 @@ LIMITS = {
     "float8_e5m2fnuz": (8, 2.0**-3, 2.0**-15, 57344.0, 1.0),
     "float8_e8m0fnu": (8, 1.0, 2.0**-127, 2.0**127, 1.0),
 }
-"""bits, eps, tiny, max and resolution of floating dtypes that tensors don't have here."""
+"""bits, eps, tiny, max and resolution of floating dtypes of 16 bits, and of those that tensors don't have here."""
 
 
 class finfo:
@@ -35,13 +35,14 @@ class finfo:
 
     def __init__(self, type: Any = None):
         limits: tuple[int, float, float, float, float] | None
-        if isinstance(type, DType) and type.numpy is None:
+        if isinstance(type, DType) and (type.name in LIMITS or type.numpy is None):
             self.dtype = "float16" if type.is_complex else type.name
             limits = LIMITS.get(self.dtype)
         else:
             kind = get_default_dtype() if type is None else as_dtype(type)
-            self.dtype, limits = str(kind), None
-            if kind.kind in "fc":
+            self.dtype = str(kind)
+            limits = LIMITS.get(self.dtype)
+            if limits is None and kind.kind in INEXACT:
                 own = np.finfo(kind)
                 self.dtype = str(own.dtype)
                 limits = own.bits, float(own.eps), float(own.tiny), float(own.max), float(str(own.resolution))

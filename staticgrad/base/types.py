@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import ArgumentError, AxisError, DTypeError, ShapeError, StaticgradError, UnknownExtentError
-from .dtypes import COMPLEX_OF, PART_OF, SHORT, DType, as_dtype
+from .dtypes import COMPLEX_OF, HALF, NAMED, PART_OF, SHORT, WIDE_UNSIGNED, DType, as_dtype
 
 Shape = tuple[Any, ...]
 """Extents: integers >= 0, or None for one that is known only at run time."""
@@ -40,8 +40,10 @@ float64 = np.dtype(np.float64)
 complex64 = np.dtype(np.complex64)
 complex128 = np.dtype(np.complex128)
 
-INEXACT = "fc"
-"""The kinds of dtypes that have gradients: floating and complex numbers."""
+INEXACT = "fcV"
+"""The kinds of dtypes that have gradients: floating and complex numbers. NumPy says "V" of bfloat16."""
+FLOATING = "fV"
+"""The kinds of floating dtypes."""
 
 default_float = float32
 """See `get_default_dtype`."""
@@ -64,7 +66,7 @@ def set_default_dtype(dtype: DTypeLike) -> None:
 def category(dtype: np.dtype) -> int:
     """0 for bool, 1 for integers, 2 for floating, 3 for complex."""
     kind = dtype.kind
-    return 2 if kind == "f" else 0 if kind == "b" else 3 if kind == "c" else 1
+    return 2 if kind in FLOATING else 0 if kind == "b" else 3 if kind == "c" else 1
 
 
 def check_unmasked(value: Any) -> None:
@@ -88,7 +90,7 @@ PLAIN = frozenset({int, float, bool, np.ndarray})
 
 def is_number(value: Any) -> bool:
     """Whether it is a real number, or has a dtype of numbers."""
-    return isinstance(value, numbers.Real) or getattr(getattr(value, "dtype", None), "kind", "none") in "biuf"
+    return isinstance(value, numbers.Real) or getattr(getattr(value, "dtype", None), "kind", "none") in "biufV"
 
 
 def is_scalar(value: Any) -> bool:
@@ -311,7 +313,7 @@ def promote(operands: Sequence[Any]) -> np.dtype:
     result = with_axes
     for lower in (without_axes, scalar):
         if lower is not None and (result is None or category(lower) > category(result)):
-            result = COMPLEX_OF[result] if lower.kind == "c" and result is not None and result.kind == "f" else lower
+            result = _complex_with(result) if lower.kind == "c" and result is not None and category(result) == 2 else lower
     assert result is not None
     return result
 
@@ -319,9 +321,19 @@ def promote(operands: Sequence[Any]) -> np.dtype:
 def _join(a: np.dtype | None, b: np.dtype) -> np.dtype:
     if a is None or a == b:
         return b
-    if category(a) == category(b) or {a.kind, b.kind} == {"f", "c"}:
+    if WIDE_UNSIGNED & {a, b} and category(a) in (0, 1, 3) and category(b) in (0, 1, 3):
+        raise DTypeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a} and {b}")
+    if a in HALF and b in HALF:
+        return float32
+    if category(a) == category(b) or (category(a) >= 2 and category(b) >= 2):
         return np.promote_types(a, b)
     return max(a, b, key=category)
+
+
+def _complex_with(part: np.dtype) -> np.dtype:
+    """The dtype of complex numbers with the precision of a floating one; bfloat16 has that of float32, as in PyTorch. Raises
+    DTypeError for float16: there is no complex32."""
+    return as_dtype(NAMED["complex32"]) if part.kind == "f" and part in HALF else COMPLEX_OF.get(part, complex64)
 
 
 def to_float(dtype: np.dtype) -> np.dtype:

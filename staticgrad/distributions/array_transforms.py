@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.number_limits import finfo
 from ..errors import ArgumentError
 from ..operators import F
 from . import constraints
@@ -59,7 +60,7 @@ class StickBreakingTransform(Transform):
 
     def _inverse(self, y: Any) -> Any:
         parts = F.getitem(y, (..., slice(None, -1)))
-        rest = F.clamp(1 - F.cumsum(parts, -1), min=float(np.finfo(y.dtype).tiny))
+        rest = F.clamp(1 - F.cumsum(parts, -1), min=float(finfo(y.dtype).tiny))
         return F.log(parts) - F.log(rest) + self._offset(parts.shape[-1], y.dtype)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -133,7 +134,7 @@ class CorrCholeskyTransform(Transform):
     def _call(self, x: Any) -> Any:
         k = self._size(x.shape[-1])
         rows, columns = np.tril_indices(k, -1)
-        eps = float(np.finfo(x.dtype).eps)
+        eps = float(finfo(x.dtype).eps)
         partial = F.clip(F.tanh(x), -1 + eps, 1 - eps)
         places = np.zeros((k, k), np.int64)
         places[rows, columns] = np.arange(len(rows))

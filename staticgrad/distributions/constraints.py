@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.number_limits import finfo
 from ..operators import F
 
 
@@ -213,7 +214,7 @@ class CorrCholesky(LowerCholesky):
     """Factors of correlation matrices: rows have length 1."""
 
     def check(self, value: Any) -> Any:
-        tolerance = float(np.finfo(value.dtype).eps) * value.shape[-1] * 10
+        tolerance = float(finfo(value.dtype).eps) * value.shape[-1] * 10
         unit = F.lt(F.abs(F.sqrt(F.sum(F.square(value), -1)) - 1), tolerance)
         return F.logical_and(super().check(value), _all(unit, 1))
 

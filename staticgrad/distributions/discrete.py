@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.number_limits import finfo
 from ..eager import Tensor, rand
 from ..errors import ArgumentError
 from ..operators import F
@@ -44,7 +45,7 @@ class Probabilities(Distribution):
         return F.sigmoid(logits)
 
     def _logits_of(self, probs: Any) -> Any:
-        eps = float(np.finfo(probs.dtype).eps)
+        eps = float(finfo(probs.dtype).eps)
         p = F.clip(probs, eps, 1 - eps)
         return F.log(p) - F.log1p(-p)
 
@@ -279,7 +280,7 @@ class Categorical(Probabilities):
         return F.softmax(logits, -1)
 
     def _logits_of(self, probs: Any) -> Any:
-        eps = float(np.finfo(probs.dtype).eps)
+        eps = float(finfo(probs.dtype).eps)
         return F.log(F.clip(probs, eps, 1 - eps))
 
     def _drawn(self, shape: tuple[int, ...]) -> Any:
@@ -305,7 +306,7 @@ class Categorical(Probabilities):
         return F.squeeze(F.take_along_axis(logits, F.broadcast_to(index, (*lead, 1)), -1), -1)
 
     def entropy(self) -> Any:
-        return -F.sum(F.maximum(self.logits, float(np.finfo(self._param.dtype).min)) * self.probs, -1)
+        return -F.sum(F.maximum(self.logits, float(finfo(self._param.dtype).min)) * self.probs, -1)
 
     def enumerate_support(self, expand: bool = True) -> Any:
         return self._enumerated(self._k, np.int64, expand)

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..base.types import get_default_dtype
+from ..base.number_limits import finfo
+from ..base.types import FLOATING, get_default_dtype
 from ..eager import Tensor, no_grad, rand, randn
 from ..eager.pending import Pending, at_once
 from ..errors import ArgumentError
@@ -223,18 +224,18 @@ def _holds(constraint: Constraint, value: Any) -> bool:
 
 def tensors(*values: Any) -> list[Any]:
     """Arguments as tensors of one shape: numbers get the dtype of the tensors among them, or the default."""
-    kinds = [v.dtype for v in values if isinstance(v, (Operators, np.ndarray)) and v.dtype.kind == "f"]
+    kinds = [v.dtype for v in values if isinstance(v, (Operators, np.ndarray)) and v.dtype.kind in FLOATING]
     dtype = np.result_type(*kinds) if kinds else get_default_dtype()
     made: list[Any] = [v if isinstance(v, Operators) else Tensor(np.asarray(v, dtype)) for v in values]
-    made = [v if v.dtype.kind == "f" else F.astype(v, dtype) for v in made]
+    made = [v if v.dtype.kind in FLOATING else F.astype(v, dtype) for v in made]
     shape = np.broadcast_shapes(*(tuple(v.shape) for v in made))
     return [v if tuple(v.shape) == shape else F.broadcast_to(v, shape) for v in made]
 
 
 def uniform(shape: Any, dtype: Any) -> Any:
     """Uniform numbers inside (0, 1)."""
-    tiny = float(np.finfo(dtype).tiny)
-    return F.clip(rand(*shape, dtype=dtype), tiny, 1 - float(np.finfo(dtype).epsneg))
+    tiny = float(finfo(dtype).tiny)
+    return F.clip(rand(*shape, dtype=dtype), tiny, 1 - float(finfo(dtype).eps / 2))
 
 
 def normal(shape: Any, dtype: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.number_limits import finfo
 from ..operators import F
 from . import constraints
 from .constraints import Constraint
@@ -87,12 +88,12 @@ class SigmoidTransform(_Elementwise):
     codomain = constraints.unit_interval
 
     def _call(self, x: Any) -> Any:
-        finfo = np.finfo(x.dtype)
-        return F.clip(F.sigmoid(x), float(finfo.tiny), 1 - float(finfo.eps))
+        limits = finfo(x.dtype)
+        return F.clip(F.sigmoid(x), limits.tiny, 1 - limits.eps)
 
     def _inverse(self, y: Any) -> Any:
-        finfo = np.finfo(y.dtype)
-        y = F.clip(y, float(finfo.tiny), 1 - float(finfo.eps))
+        limits = finfo(y.dtype)
+        y = F.clip(y, limits.tiny, 1 - limits.eps)
         return F.log(y) - F.log1p(-y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
+from ..base.number_limits import finfo
 from ..errors import ArgumentError
 from ..operators import F
 from . import constraints
@@ -328,7 +327,7 @@ class ContinuousBernoulli(ExponentialFamily):
             raise ArgumentError("Either `probs` or `logits` must be specified, but not both.")
         self._lims = lims
         (given,) = tensors(logits if probs is None else probs)
-        eps = float(np.finfo(given.dtype).eps)
+        eps = float(finfo(given.dtype).eps)
         if probs is None:
             self.logits, self.probs = given, F.sigmoid(given)
         else:

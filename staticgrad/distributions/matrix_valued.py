@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.number_limits import finfo
 from ..errors import ArgumentError
 from ..operators import F
 from . import constraints
@@ -86,7 +87,7 @@ class Wishart(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         dtype = self.scale_tril.dtype
-        roots = F.clamp(F.sqrt(self._chi2.rsample(sample_shape)), min=float(np.finfo(dtype).eps))
+        roots = F.clamp(F.sqrt(self._chi2.rsample(sample_shape)), min=float(finfo(dtype).eps))
         a = F.tril(normal(shape, dtype), -1) + F.diag_embed(roots)
         factor = F.matmul(self.scale_tril, a)
         return F.matmul(factor, factor.mT)
@@ -146,7 +147,7 @@ class LKJCholesky(Distribution):
         directions = F.tril(normal(shape, y.dtype), -1)
         size = F.sqrt(F.sum(F.square(directions), -1, True))
         w = F.sqrt(y) * directions / F.where(F.eq(size, 0), 1, size)
-        rest = F.clamp(1 - F.sum(F.square(w), -1), min=float(np.finfo(y.dtype).tiny))
+        rest = F.clamp(1 - F.sum(F.square(w), -1), min=float(finfo(y.dtype).tiny))
         return w + F.diag_embed(F.sqrt(rest))
 
     def log_prob(self, value: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.number_limits import finfo
 from ..operators import F, apply
 from ..ops.host_functions import host, in_dtype_of_last, scipy_special, slopes
 
@@ -50,7 +51,7 @@ _quantile_op = host(
 
 def gamma_quantile(a: Any, u: Any) -> Any:
     """x with igamma(a, x) = u, at least the smallest normal number; differentiable once in a and u."""
-    return F.clip(apply(_quantile_op, a, u), float(np.finfo(a.dtype).tiny), None)
+    return F.clip(apply(_quantile_op, a, u), float(finfo(a.dtype).tiny), None)
 
 
 # von Mises ------------------------------------------------------------------------------------------------------------

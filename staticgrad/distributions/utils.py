@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.number_limits import finfo
 from ..base.types import get_default_dtype
 from ..eager import enable_grad
 from ..errors import ArgumentError
@@ -45,7 +46,7 @@ def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
 
 def clamp_probs(probs: Any) -> Any:
     """Probabilities kept away from 0 and 1 by the dtype's epsilon."""
-    eps = float(np.finfo(probs.dtype).eps)
+    eps = float(finfo(probs.dtype).eps)
     return F.clamp(probs, eps, 1 - eps)
 
 

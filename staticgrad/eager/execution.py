@@ -11,9 +11,10 @@ from weakref import ref
 import numpy as np
 
 from ..base.bounded import Bounded
+from ..base.dtypes import DERIVED
 from ..base.types import INEXACT, float32, float64, is_scalar, type_of
 from ..errors import DTypeError, OutOfMemoryError, StaticgradError, user_line
-from ..ir import REGISTRY, OpDef, Reduction, View, over_complex
+from ..ir import REGISTRY, OpDef, Reduction, View, over_types
 from ..operators import Symbol, append, as_array, frontends, located, promotion, state, top_level
 from .calls.call_cache import OF_THREAD, shared
 from .calls.op_calls import value as kernel_value
@@ -73,15 +74,14 @@ def value_of(op: OpDef, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if any(isinstance(arg, np.generic) for arg in args):  # results of NumPy's functions of 0-d arrays
         return value_of(op, [np.asarray(arg) if isinstance(arg, np.generic) else arg for arg in args], attrs)
     given = arrays_of(op, args)
-    if any(array.dtype.kind == "c" for array in given):
-        op = over_complex_here(op, given)
+    op = over_here(op, given)
     return value_of_sparse(op, given, attrs) if op.sparse else op.eval(*given, **attrs)
 
 
-def over_complex_here(op: OpDef, operands: Sequence[Any]) -> OpDef:
-    """The op's record over complex numbers. Raises DTypeError, with the user's line, where there is none."""
+def over_here(op: OpDef, operands: Sequence[Any]) -> OpDef:
+    """The op's record over the dtypes of operands. Raises DTypeError, with the user's line, where there is none."""
     try:
-        return over_complex(op)
+        return over_types(op, operands)
     except StaticgradError as error:
         raise located(error, op, operands, user_line()) from None
 
@@ -96,13 +96,13 @@ def arrays_of(op: OpDef, args: Sequence[Any]) -> Sequence[np.ndarray]:
 
 def learn(op: OpDef, operands: Sequence[Any], dtypes: Sequence[np.dtype | None]) -> None:
     """Remember promotions that dtypes alone determine: whether an operand is 0-d matters only where dtypes differ. Those of
-    complex numbers are not remembered, so that dispatch sees them."""
+    dtypes over which ops have other records are not remembered, so that dispatch sees them."""
     present = [o.dtype for o in operands if o.__class__ is ndarray]
     key: list[Any] = [op]
     plan: list[np.dtype | None] = []
     for operand, dtype in zip(operands, dtypes, strict=True):
         if operand.__class__ is ndarray:
-            if operand.dtype.kind == "c" or (dtype is not None and dtype != operand.dtype):
+            if operand.dtype in DERIVED or (dtype is not None and dtype != operand.dtype):
                 return
             key.append(operand.dtype)
             plan.append(None)
@@ -185,8 +185,7 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
                 level = top_level(args)
                 return append(arg.graph, op, args, attrs) if level is None else level.apply(op, args, attrs)
         args = tensors_of(op, args, run)
-        if any(t._data.dtype.kind == "c" for t in args):
-            op = over_complex_here(op, [t._data for t in args])
+        op = over_here(op, [t._data for t in args])
         tracked = any(t._tracked for t in args)
     elif plan:
         args = tuple([a if d is None else number(a, d) for a, d in zip(args, plan, strict=True)])

@@ -15,9 +15,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ..base.dtypes import PART_OF, as_dtype
+from ..base.dtypes import HALF, PART_OF, as_dtype
 from ..base.locks import rlock
-from ..base.types import DTypeLike, ShapeLike, as_shape, get_default_dtype, is_number
+from ..base.types import FLOATING, DTypeLike, ShapeLike, as_shape, float32, get_default_dtype, is_number
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef
 from ..operators import (
@@ -137,7 +137,9 @@ def _draw(op: Any, shape: tuple[Any, ...], dtype: Any, source: Generator | None 
     kind = get_default_dtype() if dtype is None else as_dtype(dtype)
     if kind in PART_OF:
         return _parts(op, *(_draw(op, (extents,), PART_OF[kind], source) for _ in range(2)))
-    if kind.kind != "f":
+    if kind in HALF:
+        return F.astype(_draw(op, (extents,), float32, source), kind)
+    if kind.kind not in FLOATING:
         raise ArgumentError(f"random numbers are floating, got dtype {kind}")
     return marks.mark(_place(None, source).draw(op, shape=extents, dtype=kind))
 
@@ -154,7 +156,9 @@ def _draw_like(op: Any, x: Any, dtype: Any = None, source: Generator | None = No
     x = F.real(x) if x.dtype in PART_OF else x
     if kind in PART_OF:
         return _parts(op, *(_draw_like(op, x, PART_OF[kind], source) for _ in range(2)))
-    if kind.kind != "f":
+    if kind in HALF:
+        return F.astype(_draw_like(op, x, float32, source), kind)
+    if kind.kind not in FLOATING:
         raise ArgumentError(f"random numbers are floating, got dtype {kind}")
     return marks.mark(_place(x, source).draw(op, x, shape=None, dtype=kind))
 
@@ -327,7 +331,7 @@ def bernoulli(input: AnyTensor, p: float | None = None, *, generator: Generator 
         values = chance._data
         if values.size and not (values.min() >= 0 and values.max() <= 1):
             raise ArgumentError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    u = _draw_like(uniform_op, input, input.dtype if input.dtype.kind == "f" else get_default_dtype(), generator)
+    u = _draw_like(uniform_op, input, input.dtype if input.dtype.kind in FLOATING else get_default_dtype(), generator)
     return F.astype(F.lt(u, chance), input.dtype)
 
 
@@ -341,7 +345,7 @@ def multinomial(
         raise ArgumentError("prob_dist must be 1 or 2 dim")
     if num_samples < 1:
         raise ArgumentError(f"cannot sample n_sample <= 0 samples, got {num_samples}")
-    if input.dtype.kind != "f":
+    if input.dtype.kind not in FLOATING:
         raise DTypeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype}", "write x.float()")
     if isinstance(weights, Tensor):
         values = weights._data
@@ -385,7 +389,7 @@ def binomial(count: AnyTensor, prob: AnyTensor, generator: Generator | None = No
         raise ArgumentError("binomial: probabilities have to be in [0, 1]")
     if isinstance(count, Tensor) and count._data.size and not count._data.min() >= 0:
         raise ArgumentError("binomial: counts have to be >= 0")
-    if count.dtype.kind != "f" or count.dtype != prob.dtype:
+    if count.dtype.kind not in FLOATING or count.dtype != prob.dtype:
         raise DTypeError(f"binomial: count and prob have to be of one floating dtype, got {count.dtype} and {prob.dtype}")
     n, p = F.astype(count, np.float64), F.astype(prob, np.float64)
     u = _draw_like(uniform_op, n * p, np.float64, generator)
@@ -412,7 +416,7 @@ def dropout(x: AnyTensor, p: float = 0.5, training: bool = True) -> AnyTensor:
         raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
         return x
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in FLOATING:
         raise DTypeError(f"dropout: x has to be floating, got {x.dtype}")
     if p == 1:
         return F.where(False, x, 0)

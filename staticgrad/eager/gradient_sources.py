@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from ..autodiff.accumulation import adds_in_place
+from ..base.types import FLOATING
 from ..operators import F, Lifted, as_array, frontends, state
 from ..ops.sparse_rows import carry, noted
 from .grad_mode import no_grad
@@ -50,7 +51,7 @@ def seed_of_loss(root: Any) -> Tensor | None:
     if root.__class__ is not PublicTensor or not root._tracked:
         return None
     data: np.ndarray = root._data
-    return wrap(np.array(1, data.dtype)) if data.ndim == 0 and data.dtype.kind == "f" else None
+    return wrap(np.array(1, data.dtype)) if data.ndim == 0 and data.dtype.kind in FLOATING else None
 
 
 class Found(Protocol):

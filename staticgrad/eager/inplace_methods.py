@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.late import LateMethod
 from ..base.signals import module
-from ..base.types import check_unmasked, shape_text
+from ..base.types import FLOATING, check_unmasked, shape_text
 from ..errors import GraphError, ShapeError
 from ..operators import INPLACE, NOBODY, ORDINARY, F, Lifted, Operators, Symbol, TensorLike, as_array, taken
 from ..ops.operands import number_in
@@ -105,7 +105,7 @@ def copy_(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
 def fill_(self: Tensor, value: TensorLike) -> Tensor:
     """Set every element to a number."""
     check_change(self)
-    plain: Any = value if value.__class__ in NUMBERS and self.dtype.kind == "f" else None
+    plain: Any = value if value.__class__ in NUMBERS and self.dtype.kind in FLOATING else None
     if plain is not None and abs(plain) < MOST and unrecorded(self, "fill_"):
         self._data.fill(plain)
         touch(self)

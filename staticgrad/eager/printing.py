@@ -147,6 +147,7 @@ def array_text(values: np.ndarray, indent: int) -> str:
     if not values.size:
         return "[]"
     summarize = values.size > options.threshold
+    values = values.astype(np.float32) if values.dtype.kind == "V" else values
     shown = _ends(values) if summarize else values
     form = _ComplexFormat(shown) if values.dtype.kind == "c" else _Format(shown)
     return _text(values, indent, form, summarize)

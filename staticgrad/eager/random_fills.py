@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import PART_OF
-from ..base.types import is_number
+from ..base.number_limits import finfo
+from ..base.types import FLOATING, is_number
 from ..errors import ArgumentError, DTypeError
 from ..operators import F, Operators
 from ..ops.random import uniform_op
@@ -43,7 +44,7 @@ def _uniform_of(x: Tensor, source: Any, dtype: Any = None) -> Any:
     """Uniform numbers in [0, 1) in x's shape; in x's dtype if that is floating."""
     from .generator import _draw_like
 
-    return _draw_like(uniform_op, x, dtype or (x.dtype if x.dtype.kind == "f" else np.float64), source)
+    return _draw_like(uniform_op, x, dtype or (x.dtype if x.dtype.kind in FLOATING else np.float64), source)
 
 
 def _check_drawing(given: bool, text: str) -> None:
@@ -97,7 +98,7 @@ def _random(x: Tensor, source: Any, low: Any, high: Any) -> Any:
     if high is None:
         low, high = 0, low
     if high is None:
-        high = 2 ** np.finfo(x.dtype).nmant if x.dtype.kind == "f" else 2 if x.dtype == bool else int(np.iinfo(x.dtype).max)
+        high = int(1 / finfo(x.dtype).eps) if x.dtype.kind in FLOATING else 2 if x.dtype == bool else int(np.iinfo(x.dtype).max)
     low = 0 if low is None else low
     return F.astype(F.floor(_uniform_of(x, source, np.float64) * (high - low)) + low, x.dtype)
 

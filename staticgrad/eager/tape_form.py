@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..base.dtypes import ANY_DTYPE
+from ..base.dtypes import ANY_DTYPE, FLOATS
 from ..ir import NO_ATTRS, OpDef, lasting
 from ..ir.op import arity
 from .calls.composite_records import PART, CompositeRecord, PartRecord
-from .calls.op_calls import FLOATS
 from .calls.signature import attributes
 from .grad_mode import modes
 from .tape import FreedTensor, Record, changed

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import DTypeLike, normalize_axis
+from ..base.types import FLOATING, DTypeLike, normalize_axis
 from ..eager.calls.composites import composite
 from ..eager.inplace import check_change, replace
 from ..errors import ArgumentError, ShapeError
@@ -230,7 +230,7 @@ def mish(input: TensorLike) -> Tensor:
 def threshold(input: TensorLike, threshold: float, value: float) -> Tensor:
     """The input above the threshold, else the value."""
     x = operand(input)
-    return F.where(x <= threshold, value if x.dtype.kind == "f" else np.asarray(value).astype(x.dtype), _saved(x))
+    return F.where(x <= threshold, value if x.dtype.kind in FLOATING else np.asarray(value).astype(x.dtype), _saved(x))
 
 
 @in_place
@@ -294,7 +294,7 @@ def prelu(input: TensorLike, weight: TensorLike) -> Tensor:
             weight = F.reshape(weight, (-1, *[1] * (len(x.shape) - 2)))
         elif not x.shape:
             weight = F.reshape(weight, ())
-    return F.where(x > 0, 1, weight) * (apply(saving_op, x) if x.dtype.kind == "f" else x)
+    return F.where(x > 0, 1, weight) * (apply(saving_op, x) if x.dtype.kind in FLOATING else x)
 
 
 @spelled

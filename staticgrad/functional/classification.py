@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import is_number, shape_text
+from ..base.types import FLOATING, is_number, shape_text
 from ..eager import Tensor as EagerTensor
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, DTypeError, ShapeError
@@ -181,7 +181,7 @@ def cross_entropy(
     axis = _class_axis("cross_entropy", logits)
     check_floating("cross_entropy", "logits", logits)
     weight = _class_weights("cross_entropy", weight, logits, axis)
-    if target.dtype.kind == "f" and fitting(logits.shape, target.shape):
+    if target.dtype.kind in FLOATING and fitting(logits.shape, target.shape):
         if ignore_index >= 0:
             raise ArgumentError("ignore_index is not supported for floating point target")
         return _against_probabilities(logits, target, axis, weight, label_smoothing, reduction)
@@ -267,7 +267,7 @@ def linear_cross_entropy(
         logits = logits + F.reshape(operand(linear_bias), (-1,))
     if len(out) > 1:
         logits = F.reshape(logits, (-1, *out))
-    if ignore_index is not None and dtype_of(target).kind == "f":
+    if ignore_index is not None and dtype_of(target).kind in FLOATING:
         raise ArgumentError("ignore_index cannot be specified when target contains probabilities")
     ignored = -100 if ignore_index is None else ignore_index
     return cross_entropy(logits, target, weight, None, ignored, None, reduction, label_smoothing)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import ShapeLike, int64
+from ..base.types import FLOATING, ShapeLike, int64
 from ..eager import Tensor as EagerTensor
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ShapeError
@@ -34,7 +34,7 @@ def _numbers(x: Any, offset: Any = 0) -> Any:
     h, w = x.shape[2:]
     if h is None or w is None:
         raise ShapeError("return_indices needs known extents", f"got {size_text(x.shape)}")
-    kind = x.dtype if x.dtype.kind == "f" and h * w < EXACT else np.dtype(np.float64)
+    kind = x.dtype if x.dtype.kind in FLOATING and h * w < EXACT else np.dtype(np.float64)
     return F.zeros_like(x, dtype=kind) + np.arange(h * w, dtype=kind).reshape(h, w)
 
 
@@ -180,7 +180,7 @@ def _bins(extent: int, count: int) -> np.ndarray:
 def _adaptive_max(name: str, x: Any, axes: int, output_size: Any, indices: bool) -> Any:
     extents = adaptive_extents(name, output_size, axes)
     x = check_adaptive(name, x, axes)
-    start = x = apply(saving_op, x) if x.dtype.kind == "f" else x  # the second derivative is 0
+    start = x = apply(saving_op, x) if x.dtype.kind in FLOATING else x  # the second derivative is 0
     inner = x.shape[len(x.shape) - axes :]
     if None in inner:
         raise ShapeError(f"{name}: extents to be pooled have to be known", f"got {size_text(x.shape)}")
@@ -245,7 +245,7 @@ def _fractional(
     name: str, x: Any, axes: int, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Any, indices: bool
 ) -> Any:
     x = check_adaptive(name, x, axes)
-    x = apply(saving_op, x) if x.dtype.kind == "f" else x  # as above
+    x = apply(saving_op, x) if x.dtype.kind in FLOATING else x  # as above
     kernel = whole_numbers("kernel_size", kernel_size, axes)
     inner = x.shape[len(x.shape) - axes :]
     if None in x.shape:

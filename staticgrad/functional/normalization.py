@@ -10,7 +10,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..base.types import ShapeLike, as_shape, is_number, shape_text, to_float
+from ..base.number_limits import finfo
+from ..base.types import FLOATING, ShapeLike, as_shape, is_number, shape_text, to_float
 from ..eager import no_grad
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, DTypeError, ShapeError
@@ -24,7 +25,7 @@ from .checks import check_floating, fitting
 
 
 def _floating(name: str, x: Any) -> None:
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in FLOATING:
         raise DTypeError(f"{name}: the input must be floating, got {x.dtype}", "cast it: x.astype(sg.float32)")
 
 
@@ -306,7 +307,7 @@ def rms_norm(
         )
     if weight is not None and not fits(tuple(weight.shape), extents):
         raise ShapeError(f"rms_norm: the weight has shape {tuple(weight.shape)}, not {extents}")
-    eps = float(np.finfo(x.dtype).eps) if eps is None else eps
+    eps = float(finfo(x.dtype).eps) if eps is None else eps
     out = x * F.rsqrt(F.mean(F.square(x), tuple(range(-n, 0)), keepdims=True) + eps)
     return out if weight is None else out * weight
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import float64, int64, uint8
+from ..base.types import INEXACT, float64, int64, uint8
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
@@ -90,7 +90,7 @@ def interpolate(
         result: Tensor = pool(x, wanted)
         return result
     pixels = x.dtype == uint8 and mode in ("bilinear", "bicubic")
-    if mode in AXES and x.dtype.kind not in "fc" and not pixels:
+    if mode in AXES and x.dtype.kind not in INEXACT and not pixels:
         raise DTypeError(f"interpolate: mode {mode!r} is not implemented for {x.dtype}", "cast it: x.float()")
     x = F.astype(x, float64) if pixels else x
     for axis in reversed(range(2, n + 2)) if pixels else range(2, n + 2):

@@ -15,7 +15,7 @@ from ..base.dtypes import SHORT
 from ..base.files import repeated_key
 from ..base.types import MOST_AXES, StackType, TensorType, TupleType
 from ..errors import GraphError, StaticgradError, Where
-from ..ir import REGISTRY, Cell, Graph, Literal, Node, Subgraph, is_complex, over_complex
+from ..ir import REGISTRY, Cell, Graph, Literal, Node, Subgraph, over_types
 from ..ir.text import clip, numbering, outputs_of
 from ..ops.random import rng_op_type
 
@@ -257,7 +257,7 @@ class _Reader:
             if key not in ("op", "type", "inputs", "after", "attrs", "name", "given_name", "where"):
                 self.fail(f"has an unknown field, {_short(key)}")
         try:
-            op = over_complex(op) if is_complex([given, *(i.type for i in inputs)]) else op
+            op = over_types(op, [*(i.type for i in inputs), given])
         except StaticgradError as error:
             self.fail(error.summary, *error.details, where=where)
         node = Node(op, inputs, attrs, given, name, where, after)

@@ -39,10 +39,10 @@ from .op import (
     define,
     derivation,
     enter,
-    is_complex,
     lasting,
     node_name,
-    over_complex,
+    over,
+    over_types,
 )
 from .subgraph import Subgraph, failing, may_fail
 
@@ -90,9 +90,9 @@ __all__ = [
     "define",
     "enter",
     "derivation",
-    "is_complex",
     "literal",
     "node_name",
     "lasting",
-    "over_complex",
+    "over",
+    "over_types",
 ]

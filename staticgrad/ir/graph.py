@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ..base.dtypes import DERIVED
 from ..base.locks import rlock
 from ..base.signals import module
 from ..base.types import TensorType
 from ..errors import GraphError, Where
 from .node import Literal, Node
-from .op import OpDef, over_complex
+from .op import OpDef, over
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -100,12 +101,12 @@ class Graph:
         where: Where | None = None,
         after: tuple[Node, ...] = (),
     ) -> Node:
-        """Append a node, or return its twin when this graph interns. Complex numbers take the op's record over them."""
-        if type.dtype.kind == "c":
-            op = over_complex(op)
+        """Append a node, or return its twin when this graph interns. Dtypes in `DERIVED` take the op's record over them."""
         for node in inputs:
-            if node.type.dtype.kind == "c":
-                op = over_complex(op)
+            if node.type.dtype in DERIVED:
+                op = over(op, node.type.dtype)
+        if type.dtype in DERIVED:
+            op = over(op, type.dtype)
         return self.append(Node(op, inputs, attrs, type, name, where, after))
 
     def append(self, node: Node) -> Node:

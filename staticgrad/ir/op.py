@@ -13,6 +13,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
+from ..base.dtypes import DERIVED, HALF
 from ..base.late import LateTable
 from ..base.records import record
 from ..base.types import StackType, TensorType, TupleType
@@ -133,10 +134,13 @@ class OpDef:
     followed."""
     complex: OverComplex | None = None
     """How it computes with complex numbers. None: it follows from `emit` and `jvp`, or the op refuses them."""
+    stored: bool | Callable[..., Any] = False
+    """How it computes with dtypes that kernels only load and store, see `ops/over_stored.py`. True: the record holds for them
+    as it is, because it only moves values; a function: with this `eval`. False: in float32, or by the host."""
     identity: str = field(default="", repr=False)
     """Of an op of the user's: all that its results follow from, the same in each process. "": plans with it are not kept."""
     plain: OpDef = field(init=False, repr=False)
-    """The record itself; of one that `over_complex` made, the record that it was made of."""
+    """The record itself; of one that `over` made, the record that it was made of."""
     aliases: bool = field(init=False, repr=False, default=False)
     """Whether the result shares the operand's memory in eager mode."""
     leaf: str = field(init=False, repr=False, default="")
@@ -247,34 +251,46 @@ def arity(op: OpDef) -> tuple[int, int | None]:
 
 
 REGISTRY: LateTable[OpDef] = LateTable()
-OVER_COMPLEX: dict[OpDef, OpDef] = {}
-"""The records over complex numbers that were needed so far."""
-derivation: list[Callable[[OpDef], OpDef]] = []
-"""The function that makes them; `ops/over_complex.py` enters it."""
+derivation: LateTable[Callable[[OpDef], OpDef]] = LateTable()
+"""The functions that make records over other dtypes, by the kind of these; `ops/over_complex.py` and `ops/over_stored.py` enter
+them."""
+OVER: dict[tuple[str, OpDef], OpDef] = {}
+"""The records that were needed so far."""
+BASES: dict[OpDef, OpDef] = {}
+"""Of each record that was made, the one that it was made of."""
 
 
-def over_complex(op: OpDef) -> OpDef:
-    """The record of the same op over complex numbers, which the host computes. Raises DTypeError where there is none.
+def over(op: OpDef, dtype: np.dtype) -> OpDef:
+    """The record of the same op over one of the dtypes in `DERIVED`. Raises DTypeError where there is none.
 
-    It is a record of its own, so rules of rewriting, kernels and everything else that is made for the op over real numbers
-    leave it alone.
+    It is a record of its own, so rules of rewriting, kernels and everything else that is made for the op over numbers with
+    which kernels compute leave it alone.
     """
-    made = OVER_COMPLEX.get(op)
+    if op in BASES:
+        return op
+    key = "half" if dtype in HALF else dtype.kind, op
+    made = OVER.get(key)
     if made is None:
-        made = OVER_COMPLEX[op] = derivation[0](op)
-        OVER_COMPLEX[made] = made
+        made = OVER[key] = derivation[key[0]](op)
+        if made is not op:
+            BASES[made] = op
+            if made.plain is made:
+                object.__setattr__(made, "plain", op)
     return made
 
 
-def is_complex(types: Iterable[TensorType]) -> bool:
-    """Whether one of the types is complex."""
-    return any(t.dtype.kind == "c" for t in types)
+def over_types(op: OpDef, types: Iterable[Any]) -> OpDef:
+    """The record of an op for operands and results of these types; it is another one where a dtype is in `DERIVED`."""
+    for kind in types:
+        if kind.dtype in DERIVED:
+            op = over(op, kind.dtype)
+    return op
 
 
 def lasting(op: OpDef) -> bool:
-    """Whether a record means the same to whoever meets it later: it is in the table, or has an identity of its own. Others
-    belong to one call."""
-    return REGISTRY.get(op.name) is op or op.identity != ""
+    """Whether a record means the same to whoever meets it later: it is in the table, or has an identity of its own, or was made
+    of such a one. Others belong to one call."""
+    return REGISTRY.get(op.name) is op or op.identity != "" or (op in BASES and lasting(BASES[op]))
 
 
 def enter(op: OpDef) -> OpDef:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import as_dtype
-from ..base.types import get_default_dtype
+from ..base.types import INEXACT, get_default_dtype
 from ..eager import Tensor, randint, tensor
 from ..errors import ArgumentError
 from ..operators import Operators, Symbol, state
@@ -104,7 +104,7 @@ def _compared(actual: Any, expected: Any, given: Any, nan: bool, check_dtype: bo
     tolerances = given
     if tolerances is None:  # of numbers, those of the default dtype
         found = [
-            TOLERANCES.get(get_default_dtype() if number and v.dtype.kind in "fc" else v.dtype, (0.0, 0.0)) for v in (a, e)
+            TOLERANCES.get(get_default_dtype() if number and v.dtype.kind in INEXACT else v.dtype, (0.0, 0.0)) for v in (a, e)
         ]
         tolerances = max(found[0][0], found[1][0]), max(found[0][1], found[1][1])
     relative, absolute = tolerances

@@ -14,7 +14,7 @@ from ..eager import Tensor, no_grad
 from ..eager.inplace import tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, TraceError
-from ..operators import Operators, Symbol, as_array, check_change, state
+from ..operators import F, Operators, Symbol, as_array, check_change, state
 from ..operators import Tensor as AnyTensor
 from ..operators.conversions import parse_to
 from ..tracing.module_settings import settings_of
@@ -595,12 +595,12 @@ class Module:
         return self.to(dst_type)
 
     def half(self) -> Self:
-        """Raises DTypeError: there is no float16."""
-        raise DTypeError("Module.half(): float16 is not supported", "use float32: module.float()")
+        """`to(float16)`."""
+        return self.to("float16")
 
     def bfloat16(self) -> Self:
-        """Raises DTypeError: there is no bfloat16."""
-        raise DTypeError("Module.bfloat16(): bfloat16 is not supported", "use float32: module.float()")
+        """`to(bfloat16)`."""
+        return self.to("bfloat16")
 
     def cpu(self) -> Self:
         """The module itself, which is on the CPU."""
@@ -789,7 +789,7 @@ class MemberNameError(ArgumentError, KeyError):
 
 def _cast(x: Tensor, dtype: Any) -> Tensor:
     """A floating tensor in another dtype; complex ones don't become real."""
-    return Tensor(x._data.astype(dtype)) if x.dtype.kind in ("f", dtype.kind) and x.dtype != dtype else x
+    return F.astype(x, dtype).detach() if x.dtype.kind in ("f", dtype.kind) and x.dtype != dtype else x  # type: ignore[return-value]
 
 
 def type_text(value: Any) -> str:

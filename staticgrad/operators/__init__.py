@@ -28,6 +28,7 @@ from .methods import WRITERS, Operators, foreign, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .open_numbers import OpenNumber, OpenNumbers
 from .overrides import NOBODY, ORDINARY, disabled_torch_function, taken, takes_over, taking, untaken
+from .rounding import rounded_once
 from .sizes import Count, Size, count_of
 from .spelling import (
     INPLACE,
@@ -118,6 +119,7 @@ __all__ = [
     "public_functions",
     "respelled",
     "retained",
+    "rounded_once",
     "routed",
     "span_of",
     "spelled",

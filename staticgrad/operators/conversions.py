@@ -8,15 +8,16 @@ from typing import Any, overload
 import numpy as np
 
 from ..base.devices import CPU, Device, check_device, is_device
-from ..base.dtypes import SHORT_NAMES, TENSOR_NAMES, DType
-from ..base.types import complex64, complex128, int8, uint8
+from ..base.dtypes import SHORT_NAMES, TENSOR_NAMES, DType, bfloat16
+from ..base.types import FLOATING, int8, uint8
 from ..errors import ArgumentError, DTypeError, ShapeError
 from .annotations import Tensor
 from .dispatch import F
 from .methods import Operators
 
-NAMES: dict[np.dtype, str] = {dtype: f"torch.{name}" for name, dtype in TENSOR_NAMES.items()}
-NAMES |= {complex64: "torch.ComplexFloatTensor", complex128: "torch.ComplexDoubleTensor"}
+NAMES = {dtype.name: f"torch.{name}" for name, dtype in TENSOR_NAMES.items()}
+NAMES |= {"complex64": "torch.ComplexFloatTensor", "complex128": "torch.ComplexDoubleTensor"}
+NAMES |= {f"uint{bits}": f"torch.UInt{bits}Tensor" for bits in (16, 32, 64)}
 
 
 def parse_to(
@@ -66,7 +67,7 @@ def type_(self: Any, dtype: None = None, non_blocking: bool = False) -> str: ...
 def type_(self: Any, dtype: Any, non_blocking: bool = False) -> Tensor: ...
 def type_(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """This tensor in another dtype; without one, PyTorch's name of its kind: "torch.FloatTensor"."""
-    return NAMES[self.dtype] if dtype is None else F.astype(self, dtype)
+    return NAMES[self.dtype.name] if dtype is None else F.astype(self, dtype)
 
 
 def type_as(self: Any, other: Any) -> Tensor:
@@ -85,14 +86,9 @@ def _cast(name: str, dtype: np.dtype) -> Callable[[Any], Any]:
     return method
 
 
-def _refused(name: str, dtype: str) -> Callable[[Any], Any]:
-    def method(self: Any, memory_format: Any = None) -> Tensor:
-        advice = "use x.cfloat() or x.cdouble()" if dtype.startswith("complex") else "use x.float() or x.double()"
-        raise DTypeError(f"{name}(): dtype {dtype} is not supported", advice)
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"Raises DTypeError: there is no {dtype}."
-    return method
+def chalf(self: Any, memory_format: Any = None) -> Tensor:
+    """Raises DTypeError: there is no complex32."""
+    raise DTypeError("chalf(): dtype complex32 is not supported", "use x.cfloat() or x.cdouble()")
 
 
 def cpu(self: Any, memory_format: Any = None) -> Tensor:
@@ -121,7 +117,7 @@ def get_device(self: Any) -> int:
 
 def is_floating_point(self: Any) -> bool:
     """Whether the dtype is floating."""
-    return bool(self.dtype.kind == "f")
+    return bool(self.dtype.kind in FLOATING)
 
 
 def is_complex(self: Any) -> bool:
@@ -231,16 +227,12 @@ def _without(name: str, instead: str) -> Callable[..., Any]:
 setattr(Operators, "storage_type", _without("storage_type", "x.type() names the kind of tensor"))  # noqa: B010 - a checker has the stub's
 
 
-CASTS = {**SHORT_NAMES, "byte": uint8, "char": int8}
+CASTS = {**SHORT_NAMES, "byte": uint8, "char": int8, "bfloat16": bfloat16}
 for _name, _dtype in CASTS.items():
     setattr(Operators, _name, _cast(_name, _dtype))
-for _name, _text in (
-    ("half", "float16"), ("bfloat16", "bfloat16"), ("chalf", "complex32"),
-):  # fmt: skip
-    setattr(Operators, _name, _refused(_name, _text))
 for _function in (
     to, type_as, cpu, cuda, pin_memory, get_device, is_floating_point, ndimension, is_same_size, is_signed,
-    is_nonzero, is_complex, polygamma, hardshrink, to_dense,
+    is_nonzero, is_complex, polygamma, hardshrink, to_dense, chalf,
 ):  # fmt: skip
     setattr(Operators, _function.__name__, _function)
 for _name in ("is_pinned", "is_shared", "is_conj", "is_neg", "is_inference", "is_distributed"):

@@ -568,7 +568,7 @@ class Tensor:
         """1 with probability p (a number or a tensor), else 0."""
 
     def bfloat16(self, memory_format: Any = None) -> Tensor:
-        """Raises DTypeError: there is no bfloat16."""
+        """This tensor in bfloat16."""
 
     def bincount(self, weights: Any = None, minlength: builtins.int = 0) -> Tensor:
         """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError.
@@ -1226,7 +1226,7 @@ class Tensor:
         """`gt` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def half(self, memory_format: Any = None) -> Tensor:
-        """Raises DTypeError: there is no float16."""
+        """This tensor in float16."""
 
     def hardshrink(self, lambd: builtins.float = 0.5) -> Tensor:
         """This tensor, with 0 within [-lambd, lambd]."""

@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..base.dtypes import PUBLIC, DType
-from ..base.types import TensorType, is_scalar, shape_text, type_of
+from ..base.types import FLOATING, TensorType, is_scalar, shape_text, type_of
 from ..errors import GradientError, GraphError, StaticgradError, TransformError, Where, user_line
-from ..ir import REGISTRY, Node, OpDef, is_complex, over_complex
+from ..ir import REGISTRY, Node, OpDef, over_types
 from .dispatch import apply, state
 from .methods import Operators
 from .nodes import as_array, located, promotion
@@ -113,8 +113,7 @@ class Level:
         try:
             if not self._alike(types):
                 self._promote(op, operands, types)
-            if is_complex(types):
-                op = over_complex(op)
+            op = over_types(op, types)
             kind = op.infer(*types, **attrs)
         except StaticgradError as error:
             raise located(error, op, operands, user_line()) from None
@@ -124,7 +123,7 @@ class Level:
     def _alike(types: Sequence[Any]) -> bool:
         """Whether all are tensors of one floating dtype, which no promotion changes but that to booleans."""
         first = types[0]
-        if not isinstance(first, TensorType) or first.dtype.kind != "f":
+        if not isinstance(first, TensorType) or first.dtype.kind not in FLOATING:
             return False
         return all(isinstance(t, TensorType) and t.dtype == first.dtype for t in types)
 

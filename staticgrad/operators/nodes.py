@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import SUPPORTED, as_dtype
+from ..base.dtypes import DERIVED, SUPPORTED, as_dtype
 from ..base.types import (
     TensorType,
     UnrankedType,
@@ -22,7 +22,7 @@ from ..base.types import (
     type_of,
 )
 from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, UnknownExtentError, Where, user_line
-from ..ir import REGISTRY, Graph, Node, OpDef, literal, over_complex
+from ..ir import REGISTRY, Graph, Node, OpDef, literal, over
 from .dispatch import frontends, state
 from .open_numbers import OpenNumber, closed
 from .sizes import Size
@@ -46,12 +46,12 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
         ])  # fmt: skip
         types = [node.type for node in nodes]
         for kind in types:
-            if kind.dtype.kind == "c":
-                op = over_complex(op)
+            if kind.dtype in DERIVED:
+                op = over(op, kind.dtype)
         result = op.infer(*types, **attrs)
         result.check_size()
-        if result.dtype.kind == "c":
-            op = over_complex(op)
+        if result.dtype in DERIVED:
+            op = over(op, result.dtype)
     except UnknownExtentError as error:
         if any(isinstance(o, Node) and isinstance(o.type, UnrankedType) for o in operands):
             found: Symbol = frontends.defer(graph, op, operands, attrs)
@@ -143,7 +143,7 @@ def as_array(value: Any) -> np.ndarray:
             ) from None
         if array.dtype in WIDE and not hasattr(value, "__array__") and _weak(value):
             array = array.astype(scalar_dtype(array.dtype.type(0)))
-    if array.dtype == object or array.dtype.kind not in "biufc":
+    if array.dtype == object or array.dtype.kind not in "biufcV":
         text = f"can't make a tensor of {type(value).__name__} with dtype {array.dtype}: {_clip(value)}"
         raise DTypeError(text, "make numbers of it first, as with np.asarray(values, float)")
     dtype = as_dtype(array.dtype)

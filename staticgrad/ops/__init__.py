@@ -5,11 +5,12 @@ is first asked for; `late_names.py` says what they enter.
 """
 # ruff: noqa: F401
 
-from ..ir import REGISTRY, OpDef
+from ..ir import REGISTRY, OpDef, derivation
 from ..operators import enter_late, frontends
 from . import elementwise, indexing, late_names, leaves, linear, pointwise, random, reductions, shaping, slicing, softmax
 
 enter_late(late_names)
+derivation.late.update(dict.fromkeys(("half", "u"), "staticgrad.ops.over_stored"))
 frontends.late("ops.deferred", "defer", "defer_rule")
 _NAMES = frozenset({*REGISTRY.entered(), *REGISTRY.late})
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..base.dtypes import ANY_DTYPE, SUPPORTED
-from ..base.types import StackType, TensorType, TupleType
+from ..base.types import FLOATING, StackType, TensorType, TupleType
 from ..ir import Attribute, Literal, Subgraph
 
 INT64 = 2**63
@@ -86,7 +86,7 @@ text = Attribute(
 )
 dtype = Attribute("a dtype", lambda value, types: isinstance(value, ANY_DTYPE) and value in SUPPORTED)
 floating_dtype = Attribute(
-    "a floating dtype", lambda value, types: isinstance(value, ANY_DTYPE) and value in SUPPORTED and value.kind == "f"
+    "a floating dtype", lambda value, types: isinstance(value, ANY_DTYPE) and value in SUPPORTED and value.kind in FLOATING
 )
 positive = Attribute(
     "a finite number above 0",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import SHORT
-from ..base.types import TensorType, bool_, broadcast_shapes, int64
+from ..base.types import FLOATING, TensorType, bool_, broadcast_shapes, int64
 from ..errors import ShapeError, UnknownExtentError
 from ..ir import Call, Clear, Layout, Native, Node, Routine, Scratch, define
 from ..operators import F, Tensor, apply
@@ -70,7 +70,8 @@ def _promoted(count: int) -> Any:
 
     def promoted(operands: Sequence[Any]) -> list[Any]:
         found: list[Any] = floating(operands[:count])[:1] * count
-        return found + [found[0] if getattr(operand, "dtype", found[0]).kind == "f" else None for operand in operands[count:]]
+        kinds = [getattr(operand, "dtype", found[0]).kind for operand in operands[count:]]
+        return found + [found[0] if kind in FLOATING else None for kind in kinds]
 
     return promoted
 
@@ -122,7 +123,7 @@ def gradients_of(
     of_scores = weights * (of_weights - _row_sums(weights * of_weights))
     scores = of_scores * attrs["scale"]
     of_values = F.matmul(kept.mT, g)
-    of_mask = unbroadcast(of_scores, mask) if mask is not None and mask.dtype.kind == "f" else None
+    of_mask = unbroadcast(of_scores, mask) if mask is not None and mask.dtype.kind in FLOATING else None
     return [F.matmul(scores, k), F.matmul(scores.mT, q), of_values, of_mask]
 
 
@@ -179,7 +180,7 @@ def _parts(flat: Any, *like: Any) -> list[Any]:
 
 def _vjp(g: Any, node: Node, wanted: Sequence[bool], q: Any, k: Any, v: Any, *more: Any) -> list[Any]:
     mask, _ = _more(more, node.attrs)
-    of_mask = mask is not None and wanted[3] and mask.dtype.kind == "f"
+    of_mask = mask is not None and wanted[3] and mask.dtype.kind in FLOATING
     if any(None in x.shape for x in (q, k, v, g, *([mask] if of_mask else []))):
         parts = gradients_of(q, k, v, g, more, node.attrs)
     else:

@@ -71,6 +71,7 @@ sum_to = define(
 
 broadcast_like_op = define(
     name="broadcast_like",
+    stored=True,
     batch=broadcast,
     jvp=linear,
     range=lambda types, attrs, x, like: x,

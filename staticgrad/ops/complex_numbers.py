@@ -102,7 +102,7 @@ imag_op: OpDef = define(
     )  # fmt: skip
 complex_op: OpDef = define(
 
-        name="complex", infer=_both, eval=_joined, vjp=(
+        name="complex", stored=True, infer=_both, eval=_joined, vjp=(
             lambda g, node, out, re, im: unbroadcast(apply(real_op, g), re),
             lambda g, node, out, re, im: unbroadcast(apply(imag_op, g), im),
         ),
@@ -124,7 +124,7 @@ view_as_real_op: OpDef = define(
     )  # fmt: skip
 view_as_complex_op: OpDef = define(
 
-        name="view_as_complex", infer=_from_pairs, eval=_as_complex,
+        name="view_as_complex", stored=True, infer=_from_pairs, eval=_as_complex,
         vjp=(lambda g, node, out, x: apply(view_as_real_op, g),),
         written=lambda x, value: apply(view_as_real_op, value),
         complex=OWN, fails=False, batch=leading, jvp=linear,

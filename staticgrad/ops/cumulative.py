@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base.dtypes import DTYPES, SHORT
 from ..base.types import (
+    FLOATING,
     DTypeLike,
     TensorType,
     bool_,
@@ -44,7 +45,7 @@ def _cumsum_eval(x: np.ndarray, axis: int) -> np.ndarray:
     return result
 
 
-CARRIED = {dtype: float64 for dtype in DTYPES if dtype.kind == "f" and dtype != float64}
+CARRIED = {dtype: float64 for dtype in DTYPES if dtype.kind in FLOATING and dtype != float64}
 
 
 def _cumsum_fused(node: Node) -> Reduction | None:

@@ -72,6 +72,7 @@ call_op = define(
 )
 output_op: OpDef = define(
     name="custom_output",
+    stored=True,
     complex=OWN,
     attrs={"index": at.integer(0)},
     infer=lambda call, value, index: value,

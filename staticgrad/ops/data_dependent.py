@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from ..base.types import TensorType, bool_, int64, normalize_axis, shape_text
+from ..base.types import FLOATING, TensorType, bool_, int64, normalize_axis, shape_text
 from ..errors import ArgumentError, DataDependentError, DTypeError, ShapeError
 from ..ir import define
 from ..operators import F, Operators, Symbol, Tensor, apply, concrete, frontends, is_tensor, torch_function
@@ -208,7 +208,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     if isinstance(minlength, bool) or not isinstance(minlength, (int, np.integer)) or minlength < 0:
         raise ArgumentError(f"bincount: minlength should be an integer >= 0, got {minlength!r}")
     found = np.bincount(x, given, minlength)
-    result: Tensor = made(found if given is None else found.astype(given.dtype if given.dtype.kind == "f" else np.float64))
+    result: Tensor = made(found if given is None else found.astype(given.dtype if given.dtype.kind in FLOATING else np.float64))
     return result
 
 

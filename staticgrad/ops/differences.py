@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import bool_, normalize_axes, normalize_axis, to_float
+from ..base.types import FLOATING, bool_, normalize_axes, normalize_axis, to_float
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, composite, torch_function
 from .operands import dtype_of, extent, integer, ndim_of
@@ -84,7 +84,7 @@ def gradient(input: Any, *, spacing: Any = None, dim: Any = None, edge_order: in
     given = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(axes)
     if len(given) != len(axes):
         raise ArgumentError(f"torch.gradient expected one spacing or one for each of {len(axes)} axes, got {len(given)}")
-    x = input if dtype_of(input).kind == "f" else F.astype(input, to_float(dtype_of(input)))
+    x = input if dtype_of(input).kind in FLOATING else F.astype(input, to_float(dtype_of(input)))
     results = []
     for axis, distance in zip(axes, given, strict=True):
         n = extent("gradient", x, axis)

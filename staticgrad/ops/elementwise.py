@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import INEXACT, bool_, category, complex128, float64, is_scalar, to_float
+from ..base.number_limits import finfo
+from ..base.types import FLOATING, INEXACT, bool_, category, complex128, float64, is_scalar, to_float
 from ..errors import ArgumentError, DTypeError
 from ..ir import Expand, OpDef, define
 from ..operators import (
@@ -111,7 +112,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor
         return F.floor_divide(input, other)
     if rounding_mode == "trunc":
         kind = promoted(input, other)
-        if kind.kind == "f":
+        if kind.kind in FLOATING:
             quotient: Tensor = _trunc_divide(input, other)
             return quotient
         return (F.astype(input, kind) - fmod(input, other)) // F.astype(operand(other), kind)
@@ -244,7 +245,7 @@ def trunc(input: Any) -> Tensor:
 @torch_function(inplace=True)
 def frac(input: Any) -> Tensor:
     """input - trunc(input), with the sign of the input. Raises DTypeError for integers."""
-    if dtype_of(input).kind != "f":
+    if dtype_of(input).kind not in FLOATING:
         raise DTypeError(f"frac: not implemented for {dtype_of(input)}", "cast to a float first")
     result: Tensor = input - trunc(input)
     return result
@@ -276,7 +277,7 @@ def round_(input: Any, *, decimals: int = 0) -> Tensor:
     decimals = integer("round", "decimals", decimals)
     if decimals == 0:
         return _round(input)
-    if dtype_of(input).kind != "f":
+    if dtype_of(input).kind not in FLOATING:
         raise DTypeError(f"round: not implemented for {dtype_of(input)} with decimals", "cast to a float first")
     scale = 10.0 ** abs(decimals)
     return _round(input * scale) / scale if decimals > 0 else _round(input / scale) * scale
@@ -313,9 +314,9 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
     numbers in both parts."""
     if dtype_of(input).kind == "c":
         return F.complex(*(nan_to_num(part, nan, posinf, neginf) for part in (F.real(input), F.imag(input))))
-    if dtype_of(input).kind != "f":
+    if dtype_of(input).kind not in FLOATING:
         return F.clone(input)
-    most = float(np.finfo(dtype_of(input)).max)
+    most = float(finfo(dtype_of(input)).max)
     out = F.where(F.isnan(input), 0.0 if nan is None else nan, input)
     out = F.where(F.eq(input, math.inf), most if posinf is None else posinf, out)
     return F.where(F.eq(input, -math.inf), -most if neginf is None else neginf, out)
@@ -405,7 +406,7 @@ def logit(input: Any, eps: float | None = None) -> Tensor:
 def sinc(input: Any) -> Tensor:
     """sin(pi x) / (pi x), 1 at 0."""
     x = F.astype(operand(input), to_float(dtype_of(input))) * math.pi
-    near = F.abs(x) <= math.sqrt(np.finfo(x.dtype).eps)  # the quotient's derivative is a difference of large numbers there
+    near = F.abs(x) <= math.sqrt(finfo(x.dtype).eps)  # the quotient's derivative is a difference of large numbers there
     safe = F.where(near, 1.0, x)
     return F.where(near, 1.0 - x * x / 6, F.sin(safe) / safe)
 
@@ -494,7 +495,7 @@ def equal(input: Any, other: Any) -> bool:
 def _without_nan(function: Rule, wins: Rule) -> Rule:
     def choose(input: Any, other: Any) -> Tensor:
         kind = promoted(input, other)
-        if kind.kind != "f":
+        if kind.kind not in FLOATING:
             result: Tensor = function(input, other)
             return result
         x, y = F.astype(operand(input), kind), F.astype(operand(other), kind)

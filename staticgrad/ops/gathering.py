@@ -256,6 +256,7 @@ def rows_named(operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 gather_op = define(
     name="gather",
+    stored=True,
     backward="IndexBackward0",
     batch=gathered,
     jvp=linear,
@@ -350,6 +351,7 @@ def _put_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
 
 pick_op: OpDef = define(
     name="pick",
+    stored=True,
     batch=gathered,
     jvp=linear,
     attrs=AXIS,
@@ -613,6 +615,7 @@ def _put_along_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | N
 
 along_op = define(
     name="take_along_axis",
+    stored=True,
     backward="GatherBackward0",
     jvp=linear,
     attrs={"axis": at.axis_of(0)},
@@ -641,6 +644,7 @@ pick_along_op: OpDef = enter(
     replace(
         along_op,
         name="pick_along",
+        stored=True,
         infer=_pick_along_infer,
         emit=Native(_pick_along_plan),
         doc="`take_along_axis` without broadcasting, by an int64 index: what it comes down to.",

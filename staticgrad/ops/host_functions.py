@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.number_limits import finfo
 from ..base.signals import module
-from ..base.types import category, promote, to_float
+from ..base.types import FLOATING, category, promote, to_float
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef, OverComplex, define
 from ..operators import F, Tensor, apply, composite, torch_function
@@ -41,7 +42,7 @@ def fmod(input: Any, other: Any) -> Tensor:
 @torch_function()
 def signbit(input: Any) -> Tensor:
     """Whether the sign is negative, of -0.0 too."""
-    return apply(_signbit_op, input) if dtype_of(input).kind == "f" else F.lt(input, 0)
+    return apply(_signbit_op, input) if dtype_of(input).kind in FLOATING else F.lt(input, 0)
 
 
 def scipy_special(name: str) -> Rule:
@@ -60,7 +61,7 @@ LN2, SQRT_PI = math.log(2), math.sqrt(math.pi)
 
 def _over(out: Any, x: Any, limit: float) -> Any:
     """out / x, `limit` where rounding leaves no other: out is as good as limit x."""
-    near = F.abs(x) <= float(np.finfo(x.dtype).eps)
+    near = F.abs(x) <= float(finfo(x.dtype).eps)
     return F.where(near, limit, out / F.where(near, 1.0, x))
 
 
@@ -289,7 +290,7 @@ _exponent_op: OpDef = define(
 
 def _bits(operands: Sequence[Any]) -> list[np.dtype]:
     dtype = promote(operands)
-    if dtype.kind == "f":
+    if dtype.kind in FLOATING:
         raise DTypeError(f"bitwise operations are for integers and booleans, got {dtype}")
     return [dtype] * len(operands)
 

@@ -73,6 +73,7 @@ def _part_slices(likes: Sequence[Any], axis: int, index: int) -> tuple[slice, ..
 
 part_op = define(
     name="part",
+    stored=True,
     jvp=linear,
     range=lambda types, attrs, g, *likes: g,
     attrs={"axis": at.axis_of(0), "index": at.integer(0)},
@@ -127,6 +128,7 @@ def _parts(g: Any, axis: int, wanted: Sequence[bool], likes: Sequence[Any]) -> I
 
 concatenate_op = define(
     name="concatenate",
+    stored=True,
     backward="CatBackward0",
     jvp=linear,
     range=lambda types, attrs, *xs: joint(*xs),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import TensorType, is_scalar, normalize_axis, promote
+from ..base.types import INEXACT, TensorType, is_scalar, normalize_axis, promote
 from ..errors import ArgumentError, DTypeError, StaticgradError, UnknownExtentError
 from ..ir import REGISTRY
 from ..operators import Lifted, Operators, Symbol, append, as_array, frontends
@@ -79,7 +79,7 @@ def number_in(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
         with np.errstate(over="ignore", invalid="ignore"):
             cast = (given.real if dtype.kind in "iuf" else given).astype(dtype)
         if dtype.kind in "iu":
-            fits = np.array_equal(np.trunc(given.real) if given.dtype.kind in "fc" else given, cast)
+            fits = np.array_equal(np.trunc(given.real) if given.dtype.kind in INEXACT else given, cast)
         else:
             fits = bool(np.isfinite(cast).all() or not np.isfinite(given).all())
     if not fits:

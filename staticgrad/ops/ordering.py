@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from ..base.dtypes import SHORT
-from ..base.types import TensorType, bool_, int64, normalize_axis, shape_text
+from ..base.types import FLOATING, TensorType, bool_, int64, normalize_axis, shape_text
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, Operators, Symbol, Tensor, apply, enter_as, numpy_twin, respelled, routed, spelled, torch_function
@@ -374,7 +374,7 @@ def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolat
         raise ArgumentError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, got {interpolation}"
         )
-    if dtype_of(input).kind != "f":
+    if dtype_of(input).kind not in FLOATING:
         raise DTypeError(f"{name}() input tensor must be either float or double dtype")
     if ndim_of(q) > 1:
         raise ShapeError(f"{name}() q must be a scalar or 1D tensor")

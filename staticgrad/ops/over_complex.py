@@ -120,4 +120,4 @@ def _conjugated_all(rule: Rule) -> Rule:
     return cotangents
 
 
-derivation.append(derived)
+derivation["c"] = derived

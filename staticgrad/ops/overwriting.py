@@ -49,6 +49,7 @@ def _of_values(g: Any, node: Node, out: Any, x: Any, values: Any, index: Any) ->
 
 rows_written_op: OpDef = define(
     name="index_copy",
+    stored=True,
     batch=replaced,
     jvp=linear,
     indexes=lambda types, attrs: [(2, 0, 0)],

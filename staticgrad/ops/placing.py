@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import bool_, broadcast_shapes, is_scalar, normalize_axis, shape_text
+from ..base.types import INEXACT, bool_, broadcast_shapes, is_scalar, normalize_axis, shape_text
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, routed, torch_function
 from .gathering import along_op, bounded, index_add_op, scatter_along_op, scatter_op
@@ -138,7 +138,7 @@ def combined(x: Any, places: Any, values: Any, axis: int, reduce: str, include_s
         return total
     hits = apply(scatter_along_op, F.ones_like(values), x, places, axis=axis)
     number = hits + 1 if include_self else F.where(F.eq(hits, 0), F.ones_like(hits), hits)
-    return total / number if dtype_of(x).kind in "fc" else F.floor_divide(total, number)
+    return total / number if dtype_of(x).kind in INEXACT else F.floor_divide(total, number)
 
 
 def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Any:

@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import DTYPES, PART_OF, SHORT, as_dtype
+from ..base.dtypes import DTYPES, HALF, PART_OF, SHORT, as_dtype
 from ..base.signals import module
 from ..base.types import (
+    FLOATING,
     INEXACT,
     DTypeLike,
     TensorType,
     bool_,
     category,
+    float32,
     int64,
     is_scalar,
     part_dtype,
@@ -54,10 +56,23 @@ from .batching import aligned, leading, linear
 from .gathering import index_check
 from .operands import brought, dtype_of
 from .over_complex import HOLOMORPHIC, LINEAR
-from .rules import arithmetic, binary, boolean, by_number, compared, counted, elementwise_op, keep, numeric, unbroadcast
+from .rules import (
+    arithmetic,
+    binary,
+    boolean,
+    by_number,
+    compared,
+    counted,
+    elementwise_op,
+    floating,
+    keep,
+    numeric,
+    scaling,
+    unbroadcast,
+)
 
 ROOT, TRANSCENDENTAL = 6, 20  # costs of one element, in additions
-TINY = {dtype: float(np.finfo(dtype.name).tiny) for dtype in DTYPES if dtype.kind == "f"}
+TINY = {dtype: float(np.finfo(dtype.name).tiny) for dtype in DTYPES if dtype.kind in FLOATING}
 """The smallest normal numbers."""
 LN2, LN10 = math.log(2), math.log(10)
 MOST = int(np.iinfo(np.int64).max)
@@ -65,7 +80,7 @@ MOST = int(np.iinfo(np.int64).max)
 
 def _unless_float(numpy: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
     """A function that changes floats only: integers are copied, with their dtype."""
-    return lambda x: numpy(x) if x.dtype.kind == "f" else x.copy()
+    return lambda x: numpy(x) if x.dtype.kind in FLOATING else x.copy()
 
 
 # arithmetic -----------------------------------------------------------------------------------------------------
@@ -83,13 +98,14 @@ sub = elementwise_op("sub", np.subtract, (
 mul = elementwise_op("mul", np.multiply, (
     lambda g, node, out, x, y: unbroadcast(g * y, x),
     lambda g, node, out, x, y: unbroadcast(g * x, y),
-), promote=arithmetic, symbol="*", cached=by_method, doc="x * y, broadcast. Booleans: logical and.", bilinear=True,
+), promote=scaling(arithmetic), symbol="*", cached=by_method, doc="x * y, broadcast. Booleans: logical and.", bilinear=True,
    names=("mul", "multiply"))  # fmt: skip
 
 div = elementwise_op("div", np.true_divide, (
     lambda g, node, out, x, y: unbroadcast(g / y, x),
     lambda g, node, out, x, y: unbroadcast(-g * (out / y), y),
-), cost=4, symbol="/", doc="x / y, broadcast; integers give the default float.", names=(), complex=HOLOMORPHIC)  # fmt: skip
+), cost=4, symbol="/", promote=scaling(floating),
+   doc="x / y, broadcast; integers give the default float.", names=(), complex=HOLOMORPHIC)  # fmt: skip
 
 
 def _pow_dx(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
@@ -323,6 +339,7 @@ round_op = _rounding("round", np.rint, "Nearest integer, halves to even.", ())
 
 identity = define(
     name="identity",
+    stored=True,
     backward="CloneBackward0",
     jvp=linear,
     range=lambda types, attrs, x: x,
@@ -344,6 +361,7 @@ def saved_with(g: Any, x: Any) -> Any:
 
 saved_with_op = define(
     name="saved_with",
+    stored=True,
     batch=leading,
     jvp=linear,
     infer=lambda g, x: g,
@@ -356,6 +374,7 @@ saved_with_op = define(
 )
 saving_op = define(
     name="saving",
+    stored=True,
     batch=aligned,
     jvp=linear,
     infer=lambda x: x,
@@ -367,6 +386,7 @@ saving_op = define(
 )
 stop_gradient_op = define(
     name="stop_gradient",
+    stored=True,
     complex=LINEAR,
     range=lambda types, attrs, x: x,
     infer=lambda x: x,
@@ -496,7 +516,7 @@ def _checked(op: OpDef) -> Callable[..., Tensor]:
 
 floor_divide = elementwise_op("floor_divide", np.floor_divide, (
     lambda g, node, out, x, y: F.zeros_like(x), lambda g, node, out, x, y: F.zeros_like(y),
-), cost=TRANSCENDENTAL, promote=numeric, symbol="//", names=(),
+), cost=TRANSCENDENTAL, promote=scaling(numeric), symbol="//", names=(),
    doc="floor(x / y), with NumPy's rules for signs and zero.")  # fmt: skip
 remainder = elementwise_op("remainder", np.remainder, (
     lambda g, node, out, x, y: unbroadcast(g, x),
@@ -520,15 +540,22 @@ with np.errstate(invalid="ignore"):
 
 def _cast_eval(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """What an integer dtype does not hold becomes the least integer of 32 bits, or for int64 of 64, cut to the dtype's bits."""
-    if not LIKE_X86 and x.dtype.kind == "f" and dtype.kind in "iu":
+    if not LIKE_X86 and x.dtype.kind in FLOATING and dtype.kind in "iu":
         wide = np.iinfo(np.int64 if dtype.itemsize == 8 else np.int32)
         x = np.where((x > wide.min) & (x < -float(wide.min)), x, wide.min).astype(wide.dtype)
+    if dtype.itemsize == 2 and dtype in HALF:  # as PyTorch, by way of float32
+        x = x.astype(float32)
     return x.astype(dtype)
 
 
 def _complex_cast_eval(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Of complex numbers, the real parts, unless the dtype is complex or bool."""
-    return _cast_eval(x.real if x.dtype.kind == "c" and dtype.kind in "iuf" else x, dtype)
+    return _cast_eval(x.real if x.dtype.kind == "c" and dtype.kind in "iufV" else x, dtype)
+
+
+def _stored_cast_eval(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Numbers of 16 bits go by way of float32."""
+    return _complex_cast_eval(x.astype(float32) if x.dtype in HALF else x, dtype)
 
 
 def _cast_range(types: Any, attrs: Any, x: Range) -> Range:
@@ -551,6 +578,7 @@ cast = define(
     emit=Pointwise("cast"),
     promote=keep,
     complex=OverComplex("linear", eval=_complex_cast_eval),
+    stored=_stored_cast_eval,
 )
 
 # public functions that check their arguments first ---------------------------------------------------------------
@@ -615,7 +643,7 @@ def astype(x: TensorLike, dtype: DTypeLike) -> Tensor:
     given = getattr(x, "dtype", None)
     if given == dtype:
         return x  # type: ignore[return-value]  # an array of that dtype comes back itself
-    if given in PART_OF and dtype.kind in "iuf":
+    if given in PART_OF and dtype.kind in "iufV":
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
     return apply(cast, x, dtype=dtype)
 

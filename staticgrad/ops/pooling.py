@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.dtypes import SHORT
-from ..base.types import TensorType, shape_text
+from ..base.types import FLOATING, TensorType, shape_text
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, OpDef, Order, Routine, Scratch, define
 from ..operators import apply
@@ -139,7 +139,7 @@ def _best(x: np.ndarray, counts: Pair, *windows: Pair) -> np.ndarray:
     taps, whole = _walk(x.shape[2:], counts, *windows)
     value = np.empty((*x.shape[:2], *counts), x.dtype)
     best = np.full(value.shape, whole, np.min_scalar_type(len(taps)))
-    nan = x.dtype.kind == "f" and x.size > 0 and bool(np.isnan(np.maximum.reduce(x, None)))
+    nan = x.dtype.kind in FLOATING and x.size > 0 and bool(np.isnan(np.maximum.reduce(x, None)))
     for number, tap in enumerate(taps):
         here, known, former = x[tap.elements], value[tap.windows], best[tap.windows]
         if whole and not number:

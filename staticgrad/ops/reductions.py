@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.types import (
+    FLOATING,
     Axis,
     TensorType,
     bool_,
@@ -162,12 +163,12 @@ def shared_by_equals(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 def lowest(dtype: np.dtype) -> Any:
     """The least value of a dtype."""
-    return False if dtype == bool_ else -math.inf if dtype.kind == "f" else int(np.iinfo(_ordered(dtype)).min)
+    return False if dtype == bool_ else -math.inf if dtype.kind in FLOATING else int(np.iinfo(_ordered(dtype)).min)
 
 
 def highest(dtype: np.dtype) -> Any:
     """The greatest value of a dtype."""
-    return True if dtype == bool_ else math.inf if dtype.kind == "f" else int(np.iinfo(_ordered(dtype)).max)
+    return True if dtype == bool_ else math.inf if dtype.kind in FLOATING else int(np.iinfo(_ordered(dtype)).max)
 
 
 def _ordered(dtype: np.dtype) -> np.dtype:
@@ -273,7 +274,7 @@ def _arg_expand(extremum: OpDef) -> Callable[..., Any]:
         """The smallest position whose element equals the extremum (NaN counts as the extremum, as in NumPy)."""
         axis = node.attrs["axis"]
         best = apply(extremum, x, axis=axis, keepdims=True)
-        hit = F.eq(x, best) if x.dtype.kind != "f" else F.logical_or(F.eq(x, best), F.isnan(x))
+        hit = F.eq(x, best) if x.dtype.kind not in FLOATING else F.logical_or(F.eq(x, best), F.isnan(x))
         position = F.where(hit, F.index_along(x, axis[0]), np.iinfo(np.int64).max)
         return apply(min_op, position, axis=axis, keepdims=node.attrs["keepdims"])
 

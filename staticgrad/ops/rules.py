@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import TensorType, bool_, broadcast_shapes, int64, promote, to_float
+from ..base.dtypes import HALF
+from ..base.types import TensorType, bool_, broadcast_shapes, float32, int64, promote, to_float
 from ..errors import DTypeError
 from ..ir import REGISTRY, Node, OpDef, OverComplex, Pointwise, Range, define
 from ..operators import (
@@ -55,6 +56,18 @@ def counted(operands: Sequence[Any]) -> list[np.dtype]:
 def floating(operands: Sequence[Any]) -> list[np.dtype]:
     """All operands take the promoted dtype, or the default float when that is not floating."""
     return [to_float(promote(operands))] * len(operands)
+
+
+def scaling(promotion: Callable[..., list[np.dtype]]) -> Callable[..., list[np.dtype]]:
+    """A promotion by which a number that scales floats of 16 bits is not rounded to them, as in PyTorch."""
+
+    def dtypes(operands: Sequence[Any]) -> list[np.dtype]:
+        found = promotion(operands)
+        if found[1] in HALF and not isinstance(operands[1], TensorType):
+            found[1] = float32
+        return found
+
+    return dtypes
 
 
 def boolean(operands: Sequence[Any]) -> list[np.dtype]:

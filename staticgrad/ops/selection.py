@@ -33,6 +33,7 @@ from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
 
 where_op = define(
     name="where",
+    stored=True,
     complex=LINEAR,
     range=lambda types, attrs, c, x, y: joint(x, y),
     infer=elementwise,

@@ -111,6 +111,7 @@ reshape_op = define(
 )
 reshape_like_op = define(
     name="reshape_like",
+    stored=True,
     batch=reshaped,
     jvp=linear,
     range=lambda types, attrs, x, like: x,

@@ -220,6 +220,7 @@ slice_op = define(
 )
 unslice_op: OpDef = define(
     name="unslice",
+    stored=True,
     jvp=linear,
     attrs={"slices": at.slices_of(1)},
     infer=_unslice_infer,

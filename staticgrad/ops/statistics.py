@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import as_dtype
-from ..base.types import Axis, bool_, normalize_axes, part_dtype, shape_text, to_float
+from ..base.types import FLOATING, Axis, bool_, normalize_axes, part_dtype, shape_text, to_float
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, composite, frontends, numpy_twin, torch_function
 from .operands import dtype_of, extents, ndim_of, operand
@@ -100,7 +100,7 @@ def std_mean(
 def _zeroed(input: Any) -> Any:
     if dtype_of(input).kind == "c":
         raise DTypeError("nansum does not support complex inputs", "use x.real and x.imag")
-    return F.where(F.isnan(input), 0, input) if dtype_of(input).kind == "f" else input
+    return F.where(F.isnan(input), 0, input) if dtype_of(input).kind in FLOATING else input
 
 
 @torch_function(np.nansum)
@@ -115,7 +115,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of what is not NaN."""
     x = input if dtype is None else F.astype(input, dtype)
-    if dtype_of(x).kind != "f":
+    if dtype_of(x).kind not in FLOATING:
         raise DTypeError(f"nanmean(): expected input to have floating point dtype but got {dtype_of(x)}")
     number = F.sum(F.logical_not(F.isnan(x)), dim, keepdim)
     return nansum(x, dim, keepdim) / F.astype(number, x.dtype)

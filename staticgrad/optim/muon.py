@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.number_limits import finfo
 from ..errors import ArgumentError
 from ..operators import F, Symbol
 from .groups import LEARNING_RATE, ParamGroup, any_number, at_least_zero, flag, is_one_number, only_real
@@ -136,7 +137,7 @@ class Adafactor(Optimizer):
 
     def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
         least, scale = group["eps"]
-        least = float(np.finfo(p.dtype).eps) if least is None else least
+        least = float(finfo(p.dtype).eps) if least is None else least
         inflow, square = hyper("inflow"), F.square(g)
 
         def running(name: str, value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.types import get_default_dtype, shape_text
+from ..base.types import FLOATING, get_default_dtype, shape_text
 from ..eager import Tensor, no_grad
 from ..eager.inplace import replace, tracer
 from ..eager.tensor import Structure
@@ -93,7 +93,7 @@ def _taken(name: str, value: Any, p: Tensor) -> Any:
     """A slot of an optimizer that takes steps of its own: a copy of whatever was saved, floats in the parameter's dtype."""
     if not isinstance(value, Tensor):
         return copy.deepcopy(value)
-    floats = value._data.dtype.kind == p._data.dtype.kind == "f"
+    floats = value._data.dtype.kind == p._data.dtype.kind in FLOATING
     return Tensor(value._data.astype(p._data.dtype if floats and name != STEP else value._data.dtype))
 
 

@@ -148,7 +148,7 @@ def load(
 
     f: a path, or a stream of bytes, which is read from its position to its end. map_location: a device, a dict of devices or
     a function; it can only name the CPU. No code of a file is executed: a `.pt` file holds a pickle, of which only containers,
-    numbers, strings and tensors are understood, and float16 and bfloat16 become float32. weights_only=False loads objects that
+    numbers, strings and tensors are understood. weights_only=False loads objects that
     `save` pickled with the same words; do it with files that you trust. `pickle_module`, `mmap` and further arguments are
     accepted and do nothing.
 

@@ -108,8 +108,8 @@ def part(storage: np.ndarray, place: Place) -> np.ndarray:
         return np.empty(place.shape, storage.dtype)
     if place.offset < 0:
         raise ValueError("a negative offset")
-    flat = storage.reshape(-1)
-    return np.ndarray(place.shape, flat.dtype, flat.data, place.offset * size, [step * size for step in place.strides])
+    memory, strides = storage.reshape(-1).view(np.uint8), [step * size for step in place.strides]
+    return np.ndarray(place.shape, storage.dtype, memory, place.offset * size, strides)
 
 
 # the error of files that can't be written or read ---------------------------------------------------------------------

@@ -31,7 +31,7 @@ def converted(value: Any, dtype: np.dtype, by_value: bool = False) -> np.ndarray
         return array
     if array.size == 0 and not isinstance(value, np.ndarray):
         return array.astype(dtype)  # an empty list has no dtype of its own
-    if array.dtype.kind not in "biufc":
+    if array.dtype.kind not in "biufcV":
         raise DTypeError(f"dtype {array.dtype} can't become {dtype}")
     down = category(array.dtype) > category(dtype)
     if down and not (by_value and array.dtype.kind in "iuf"):

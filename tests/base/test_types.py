@@ -149,7 +149,7 @@ def test_as_dtype(given, expected):
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ("float16", "dtype float16 is not supported"),
+        ("longdouble", "dtype float128 is not supported"),
         (object, "dtype object is not supported"),
         ("tensor", "'tensor' is not a dtype"),
     ],

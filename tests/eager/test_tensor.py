@@ -80,7 +80,7 @@ def test_tensor_copies_and_as_tensor_shares():
         ("abc", "can't make a tensor of str"),
         ([None], "can't make a tensor of list"),
         (np.clongdouble(1j), "dtype complex256 is not supported"),
-        (np.float16(1), "dtype float16 is not supported"),
+        (np.longdouble(1), "dtype float128 is not supported"),
     ],
     ids=str,
 )

@@ -10,7 +10,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn
-from staticgrad.errors import DTypeError, ShapeError
+from staticgrad.errors import ShapeError
 
 X = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float64) * 2
 IMAGE = np.random.default_rng(1).normal(size=(2, 8, 4, 6))
@@ -311,8 +311,8 @@ def test_casts():
     assert model.to("cpu", sg.float64).weight.dtype == np.float64
     assert model.to(sg.ones(1)).weight.dtype == np.float32
     assert nn.Linear(2, 2, device="cpu").cpu().weight.dtype == np.float32
-    with pytest.raises(DTypeError, match="float16 is not supported"):
-        model.half()
+    assert model.half().weight.dtype == np.float16
+    assert model.bfloat16().bias.dtype is sg.bfloat16
     with pytest.raises(RuntimeError, match="CUDA"):
         model.to("cuda")
 

@@ -44,7 +44,7 @@ IN_MODES: dict[str, str] = {
 """Ops of which some sample is refused in a session, and why."""
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "float16", "bfloat16"])
 def test_modes_agree(torch: Any, interpreted: None, dtype: str):
     found = wrong(lambda op: forms.in_modes(torch, op, dtype), IN_MODES)
     assert not found, "\n".join(found)

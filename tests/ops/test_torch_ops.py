@@ -28,13 +28,11 @@ KNOWN: dict[str, str] = {
     "__rpow__": "a negative power of an integer is an error here, 0 there",
     "as_strided": "samples read memory before a view, which is not handed over",
     "as_strided_scatter": "overwritten elements have no gradient here",
-    "bfloat16": "there is no such dtype",
     "chalf": "there is no such dtype",
     "cholesky": "of complex matrices, cotangents of the diagonal's imaginary part count there",
     "cholesky_inverse": "of a triangle, the other one has no gradient here",
     "cholesky_solve": "of a triangle, the other one has no gradient here",
     "cov": "what rounding leaves of derivatives that are 0",
-    "half": "there is no such dtype",
     "histogramdd": "edges that are not ascending are an error here",
     "istft": "the gradient by the window",
     "linalg.cholesky": "of complex matrices, cotangents of the diagonal's imaginary part count there",
@@ -54,6 +52,23 @@ KNOWN: dict[str, str] = {
     "svd_lowrank": "of matrices of higher rank, the result depends on what was drawn",
 }
 """Ops of which some sample differs, and why."""
+
+
+OF_HALF: dict[str, str] = {
+    "complex": "there is no complex32",
+    "index_fill": "the gradient of one number is a sum that cancels",
+    "logcumsumexp": "the gradient reads the rounded result",
+    "msort": "which of equal elements moves where",
+    "nn.functional.cosine_similarity": "gradients that are what rounding leaves of 0",
+    "nn.functional.normalize": "gradients that are what rounding leaves of 0",
+    "pow": "factors of the gradient that float16 does not hold",
+    "view_as_complex": "there is no complex32",
+}
+"""The same for floats of 16 bits."""
+
+
+def known(name: str, dtype: str) -> bool:
+    return name in KNOWN or (dtype in torch_samples.HALF and name in OF_HALF)
 
 
 @functools.cache
@@ -76,7 +91,7 @@ GROUPS = "ab", "cd", "ef", "gh", "ijkl", "m", "no", "pqr", "s", "tu", "vwxyz_", 
 def test_samples_agree(torch: Any, letters: str, dtype: str):
     wrong = []
     for name, variants in table().items():
-        if name[0] in letters and not name.startswith(NN) and name not in KNOWN:
+        if name[0] in letters and not name.startswith(NN) and not known(name, dtype):
             found = [text for op in variants for text in torch_samples.failures(torch, op, dtype)]
             wrong += [f"{name}: {text}" for text in found if text != "missing" or name not in MISSING]
     assert not wrong, "\n".join(wrong)
@@ -87,7 +102,7 @@ def test_samples_agree(torch: Any, letters: str, dtype: str):
 def test_samples_of_nn_agree(torch: Any, letters: str, dtype: str):
     wrong = []
     for name, variants in table().items():
-        if name.startswith(NN) and name[len(NN)] in letters and name not in KNOWN:
+        if name.startswith(NN) and name[len(NN)] in letters and not known(name, dtype):
             wrong += [f"{name}: {text}" for op in variants for text in torch_samples.failures(torch, op, dtype)]
     assert not wrong, "\n".join(wrong)
 
@@ -119,4 +134,4 @@ def test_bad_arguments_raise_errors_of_the_same_class(torch: Any):
 
 
 def test_lists_hold_only_names_of_ops(torch: Any):
-    assert set(MISSING | KNOWN.keys() | ACCEPTED.keys()) <= table().keys()
+    assert set(MISSING | KNOWN.keys() | OF_HALF.keys() | ACCEPTED.keys()) <= table().keys()

@@ -16,8 +16,8 @@ import numpy as np
 import staticgrad as sg
 from staticgrad.base.types import MOST_AXES
 
-DTYPES = ("float32", "float64", "int64", "bool", "complex64", "complex128")
-TOLERANCE = {"float32": 1e-4, "float64": 1e-7, "complex64": 1e-4, "complex128": 1e-7}
+DTYPES = ("float32", "float64", "int64", "bool", "complex64", "complex128", "float16", "bfloat16")
+TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 1e-4, "float64": 1e-7, "complex64": 1e-4, "complex128": 1e-7}
 OF_SINGLE = {**TOLERANCE, "float64": 1e-4, "complex128": 1e-4}
 """Of results in double precision, where an operand is float32: PyTorch computes parts of them in float32."""
 SMALL = 1e-6
@@ -125,9 +125,30 @@ def _axis(dim: int = -1, *args: Any, **named: Any) -> int:
     return dim
 
 
-def theirs_of(torch: Any, op: Any, *args: Any, **named: Any) -> Any:
+HALF = ("float16", "bfloat16")
+
+
+def rounded_once(torch: Any, call: Callable[..., Any], dtype: str) -> Callable[..., Any]:
+    """PyTorch's function in float32, with results that are rounded to `dtype`: where its own kernels round in between, other
+    results are as good."""
+    kind = getattr(torch, dtype)
+
+    def cast(value: Any, of: Any, to: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value.to(to) if value.dtype == of else value
+        if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+            return [cast(v, of, to) for v in value]
+        return {k: cast(v, of, to) for k, v in value.items()} if isinstance(value, dict) else value
+
+    def function(*args: Any, **named: Any) -> Any:
+        return cast(call(*cast(args, kind, torch.float32), **cast(named, kind, torch.float32)), torch.float32, kind)
+
+    return function
+
+
+def theirs_of(torch: Any, op: Any, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
     """PyTorch's result: of `argsort` the elements in order, as the order of equal ones is not defined."""
-    result = op.op(*args, **named)
+    result = call(*args, **named)
     return torch.take_along_dim(args[0], result, _axis(*args[1:], **named)) if op.name == "argsort" else result
 
 
@@ -138,7 +159,7 @@ INPLACE = {"cauchy": "cauchy_", "exponential": "exponential_", "geometric": "geo
 def ours(torch: Any, value: Any) -> Any:
     """A value of PyTorch's, as one of ours."""
     if isinstance(value, torch.Tensor):
-        array = value.detach().resolve_conj().resolve_neg().numpy()
+        array = _array(torch, value)
         return sg.from_numpy(array).requires_grad_(value.requires_grad)
     if isinstance(value, torch.dtype):
         return getattr(sg, str(value).split(".")[1])
@@ -155,6 +176,14 @@ def ours(torch: Any, value: Any) -> Any:
     if callable(value) and hasattr(sg.nn.functional, getattr(value, "__name__", "")):
         return getattr(sg.nn.functional, value.__name__)
     return value
+
+
+def _array(torch: Any, value: Any) -> Any:
+    """The memory of a tensor of PyTorch's, for which NumPy has no bfloat16."""
+    value = value.detach().resolve_conj().resolve_neg()
+    if value.dtype != torch.bfloat16:
+        return value.numpy()
+    return value.view(torch.int16).numpy().view(np.dtype(sg.bfloat16))
 
 
 def tensors(kind: type, value: Any) -> list[Any]:
@@ -180,10 +209,11 @@ def difference(torch: Any, mine: Any, expected: Any, values: bool = True, tolera
         if not values:
             return ""
         expected = expected + 0 if expected.dtype.is_floating_point or expected.is_complex() else expected
-        a, b = mine.detach().numpy(), expected.detach().resolve_neg().resolve_conj().numpy()
-        if b.dtype.kind not in "fc":
+        a, b = mine.detach().numpy(), _array(torch, expected)
+        if b.dtype.kind not in "fcV":
             return "" if np.array_equal(a, b) else "values"
         tolerance = tolerances[str(b.dtype)]
+        a, b = (x.astype(np.float32) if x.itemsize == 2 else x for x in (a, b))
         finite = np.abs(b[np.isfinite(b)])
         atol = tolerance * (max(float(finite.max()), SMALL) if finite.size else 1.0)
         return "" if np.allclose(a, b, rtol=tolerance, atol=atol, equal_nan=True) else "values"
@@ -281,34 +311,42 @@ def failures(torch: Any, op: Any, dtype: str) -> Iterator[str]:
     except AttributeError:
         yield "missing"
         return
-    differentiated = dtype in ("float64", "complex128") and op.supports_autograd and op.name not in (*RANDOM, *TIES, "zero_")
+    differentiated = getattr(torch, dtype) in op.backward_dtypes and dtype not in ("float32", "complex64")
+    differentiated = differentiated and op.supports_autograd and op.name not in (*RANDOM, *TIES, "zero_")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number, sample in enumerate(samples(torch, op, dtype, differentiated)):
-            what = f"{dtype} sample {number}"
-            values = op.name not in UNDEFINED and not drawn(op, sample)
-            try:
-                chosen = sample.output_process_fn_grad if op.name in SIGNS else _itself
-                theirs = chosen(theirs_of(torch, op, fresh(torch, sample.input), *fresh(torch, sample.args), **sample.kwargs))
-            except Exception:  # PyTorch refuses its own sample
-                continue
-            try:
-                with sg.no_grad():
-                    mine = chosen(fn(
-                        ours(torch, fresh(torch, sample.input)),
-                        *ours(torch, fresh(torch, sample.args)),
-                        **ours(torch, sample.kwargs),
-                    ))  # fmt: skip
-                if op.name in TIES:
-                    mine, theirs = mine[:1], theirs[:1]
-                different = difference(torch, mine, theirs, values, tolerances_of(torch, sample))
-                if not different and differentiated and values:
-                    theirs = chosen(theirs_of(torch, op, sample.input, *sample.args, **sample.kwargs))
-                    different = gradients_differ(torch, fn, sample, theirs, chosen)
-            except Exception as error:
-                different = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            different = _differs(torch, op, op.op, fn, sample, differentiated)
+            if different and dtype in HALF:
+                different = _differs(torch, op, rounded_once(torch, op.op, dtype), fn, sample, differentiated) and different
             if different:
-                yield f"{what}: {different}   [{sample.summary()}]"
+                yield f"{dtype} sample {number}: {different}   [{sample.summary()}]"
+
+
+def _differs(torch: Any, op: Any, call: Callable[..., Any], fn: Callable[..., Any], sample: Any, differentiated: bool) -> str:
+    """How our results and gradients of a sample differ from those of `call`; "" where they don't, and where it refuses it."""
+    values = op.name not in UNDEFINED and not drawn(op, sample)
+    try:
+        chosen = sample.output_process_fn_grad if op.name in SIGNS else _itself
+        theirs = chosen(theirs_of(torch, op, call, fresh(torch, sample.input), *fresh(torch, sample.args), **sample.kwargs))
+    except Exception:
+        return ""
+    try:
+        with sg.no_grad():
+            mine = chosen(fn(
+                ours(torch, fresh(torch, sample.input)),
+                *ours(torch, fresh(torch, sample.args)),
+                **ours(torch, sample.kwargs),
+            ))  # fmt: skip
+        if op.name in TIES:
+            mine, theirs = mine[:1], theirs[:1]
+        different = difference(torch, mine, theirs, values, tolerances_of(torch, sample))
+        if not different and differentiated and values:
+            theirs = chosen(theirs_of(torch, op, call, sample.input, *sample.args, **sample.kwargs))
+            different = gradients_differ(torch, fn, sample, theirs, chosen)
+    except Exception as error:
+        different = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    return different
 
 
 def _itself(value: Any) -> Any:

@@ -29,7 +29,7 @@ def test_a_checkpoint_of_pytorchs():
     assert type(found["model"]) is OrderedDict
     tensors = {
         "base": np.arange(6, dtype=np.float32), "view": np.arange(6, dtype=np.float32).reshape(2, 3).T[1:],
-        "half": np.array([0.5], np.float32), "brain": np.array([-1.5], np.float32), "parameter": np.ones(2),
+        "half": np.array([0.5], np.float16), "brain": np.array([-1.5], sg.bfloat16), "parameter": np.ones(2),
         "flags": np.array([True, False]), "empty": np.zeros((0, 2), np.float32),
     }  # fmt: skip
     for name, array in tensors.items():

@@ -511,7 +511,7 @@ def test_a_first_backward_pass_notices_a_tensor_that_has_changed():
 
 
 def test_arrays_that_no_tensor_can_hold_are_refused_as_in_eager_mode():
-    for array in (np.array([1, 2], dtype=object), np.array(["a"]), np.ones(2, "float16"), np.ones(2, "uint16")):
+    for array in (np.array([1, 2], dtype=object), np.array(["a"]), np.ones(2, "longdouble")):
         for fn in (sg.tensor, sg.compile(lambda array=array: sg.tensor(array))):
             with pytest.raises(sg.DTypeError):
                 fn(array)

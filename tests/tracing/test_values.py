@@ -163,8 +163,8 @@ def test_arrays_of_other_libraries():
 
 @pytest.mark.parametrize(
     "array",
-    [np.array(["a"]), np.array([1 + 2j], np.clongdouble), np.array([None]), np.array([1.0], np.float16)],
-    ids=["text", "complex", "object", "half"],
+    [np.array(["a"]), np.array([1 + 2j], np.clongdouble), np.array([None]), np.array([1.0], np.longdouble)],
+    ids=["text", "complex", "object", "long"],
 )
 def test_dtypes_that_are_not_supported(array):
     with pytest.raises(sg.DTypeError):

@@ -19,7 +19,7 @@ from . import kernel_types as types
 from .kernel_compiler import inline, kernel  # noqa: F401 - names of kernels
 from .kernel_types import Builtin, Operand, Pointer, Type, Value, builtin
 
-u8, i8, i16, i32, i64 = np.uint8, np.int8, np.int16, np.int32, np.int64
+u8, u16, u32, u64, i8, i16, i32, i64 = np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, np.int32, np.int64
 f32, f64 = np.float32, np.float64
 
 
@@ -34,9 +34,23 @@ def _reader(element: Type) -> Builtin:
 
 
 f32_at, f64_at = _reader(types.float32), _reader(types.float64)
-u8_at, i8_at = _reader(types.uint8), _reader(types.int8)
+f16_at, bf16_at = _reader(types.float16), _reader(types.bfloat16)
+u8_at, u16_at, u32_at, u64_at = map(_reader, (types.uint8, types.uint16, types.uint32, types.uint64))
+i8_at = _reader(types.int8)
 i16_at, i32_at, i64_at = _reader(types.int16), _reader(types.int32), _reader(types.int64)
 bool_at = u8_at  # NumPy keeps booleans in bytes
+
+
+def _rounding(half: types.Half) -> Builtin:
+    @builtin(None)
+    def nearest(builder: ir.IRBuilder, x: Any) -> Operand:
+        value = types.cast(builder, x, types.float32).llvm
+        return Value(types.float32, half.widened(builder, half.rounded(builder, value)))
+
+    return nearest
+
+
+f16, bf16 = _rounding(types.float16), _rounding(types.bfloat16)
 
 
 def _step(instruction: str, number: Type, *flags: str) -> Builtin:

@@ -36,6 +36,7 @@ from .kernel_types import (
     OF_NUMPY,
     SIZES,
     Builtin,
+    Half,
     LanguageError,
     Operand,
     Pointer,
@@ -46,6 +47,7 @@ from .kernel_types import (
     boolean,
     cast,
     common,
+    float32,
     int64,
     truth,
     type_of,
@@ -409,11 +411,14 @@ class _Call:
         read = self.builder.load(place)
         if pointer.type.scope >= 0:
             self.scopes.tag(read, pointer.type.scope)
-        return Value(pointer.type.dtype, read)
+        kind = pointer.type.dtype
+        return Value(float32, kind.widened(self.builder, read)) if isinstance(kind, Half) else Value(kind, read)
 
     def store(self, pointer: Value, place: Any, given: Operand) -> None:
         assert isinstance(pointer.type, Pointer)
-        written = self.builder.store(cast(self.builder, given, pointer.type.dtype).llvm, place)
+        kind = pointer.type.dtype
+        value = cast(self.builder, given, float32 if isinstance(kind, Half) else kind).llvm
+        written = self.builder.store(kind.rounded(self.builder, value) if isinstance(kind, Half) else value, place)
         if pointer.type.scope >= 0:
             self.scopes.tag(written, pointer.type.scope)
 

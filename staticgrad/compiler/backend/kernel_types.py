@@ -6,6 +6,7 @@ on integers is in 64 bits, on an integer and a float in float64, on two floats i
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +14,11 @@ import numpy as np
 from llvmlite import ir
 
 from .abi import MAX_BUFFERS
+from .cpu import ARM, BYTES
 
-I1, I64 = ir.IntType(1), ir.IntType(64)
+I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
+CONVERTS = BYTES >= 32 or platform.machine() in ARM
+"""Whether the CPU converts float16: CPUs with AVX2 do. Elsewhere LLVM would call a function that need not be there."""
 
 
 class Type:
@@ -47,6 +51,53 @@ class Float(Type):
         self.bits = bits
 
 
+class Half(Type):
+    """Memory of a float of 16 bits. Its value is a float32: a load widens it, and a store rounds to the nearest, ties to even.
+
+    exponent: bits of its exponent, 5 of float16 and 8 of bfloat16.
+    """
+
+    bits = 16
+
+    def __init__(self, name: str, exponent: int):
+        super().__init__(name, ir.IntType(16))
+        self.exponent = exponent
+
+    def widened(self, builder: ir.IRBuilder, stored: Any) -> Any:
+        """The float32 of 16 bits in memory."""
+        if self.exponent == 5 and CONVERTS:
+            return builder.fpext(builder.bitcast(stored, ir.HalfType()), float32.llvm)
+        word = builder.zext(stored, I32)
+        if self.exponent == 8:
+            return builder.bitcast(builder.shl(word, I32(16)), float32.llvm)
+        size = builder.shl(builder.and_(word, I32(0x7FFF)), I32(13))
+        scaled = builder.fmul(builder.bitcast(size, float32.llvm), float32.llvm(2.0**112))  # exact, for subnormal numbers too
+        above = builder.icmp_unsigned(">=", size, I32(0x7C00 << 13))
+        whole = builder.select(above, builder.or_(size, I32(0x7F800000)), builder.bitcast(scaled, I32))
+        return builder.bitcast(builder.or_(whole, builder.shl(builder.and_(word, I32(0x8000)), I32(16))), float32.llvm)
+
+    def rounded(self, builder: ir.IRBuilder, x: Any) -> Any:
+        """A float32 as 16 bits of memory. NaN stays NaN."""
+        if self.exponent == 5 and CONVERTS:
+            return builder.bitcast(builder.fptrunc(x, ir.HalfType()), self.llvm)
+        word = builder.bitcast(x, I32)
+        sign, size = builder.and_(builder.lshr(word, I32(16)), I32(0x8000)), builder.and_(word, I32(0x7FFFFFFF))
+        nan = builder.icmp_unsigned(">", size, I32(0x7F800000))
+        drop = 16 if self.exponent == 8 else 13
+        odd = builder.and_(builder.lshr(size, I32(drop)), I32(1))
+        up = builder.add(builder.add(size, I32((1 << (drop - 1)) - 1)), odd)
+        if self.exponent == 8:
+            number, quiet = builder.lshr(up, I32(16)), 0x7FC0
+        else:
+            number, quiet = builder.lshr(builder.sub(up, I32(112 << 23)), I32(13)), 0x7E00
+            # Below the normal numbers, the last bit of x + 0.5 is that of float16.
+            tiny = builder.fadd(builder.bitcast(size, float32.llvm), float32.llvm(0.5))
+            below = builder.icmp_unsigned("<", size, I32(113 << 23))
+            number = builder.select(below, builder.sub(builder.bitcast(tiny, I32), I32(126 << 23)), number)
+            number = builder.select(builder.icmp_unsigned(">=", size, I32(0x47800000)), I32(0x7C00), number)
+        return builder.trunc(builder.or_(sign, builder.select(nan, I32(quiet), number)), self.llvm)
+
+
 class Pointer(Type):
     """The address of elements. scope: the number of the kernel's buffer, -1 for the kernel's other arguments."""
 
@@ -57,7 +108,7 @@ class Pointer(Type):
     @property
     def size(self) -> int:
         """Bytes of an element."""
-        assert isinstance(self.dtype, (Integer, Float))
+        assert isinstance(self.dtype, (Integer, Float, Half))
         return self.dtype.bits // 8
 
 
@@ -65,6 +116,7 @@ boolean = Boolean("bool", I1)
 int8, int16, int32, int64 = Integer(8), Integer(16), Integer(32), Integer(64)
 uint8, uint16, uint32, uint64 = (Integer(bits, signed=False) for bits in (8, 16, 32, 64))
 float32, float64 = Float(32), Float(64)
+float16, bfloat16 = Half("f16", 5), Half("bf16", 8)
 address = Type("address", ir.IntType(8).as_pointer())
 BUFFERS, SIZES = Pointer(address), Pointer(int64)
 

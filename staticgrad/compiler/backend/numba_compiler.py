@@ -46,18 +46,19 @@ class _Pointer(types.CPointer):
     """A pointer to elements of one of the kernel's buffers."""
 
     def __init__(self, pointer: kinds.Pointer):
-        super().__init__(NUMBERS[pointer.dtype])
+        super().__init__(NUMBERS[kinds.float32 if isinstance(pointer.dtype, kinds.Half) else pointer.dtype])
         self.pointer = pointer
         self.name = f"{pointer}, {pointer.scope}"
 
     @property
     def key(self) -> tuple[Any, int]:
-        return self.dtype, self.pointer.scope
+        return self.pointer.dtype, self.pointer.scope
 
 
 @register_model(_Pointer)
-class _PointerModel(models.PointerModel):
-    pass
+class _PointerModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: _Pointer):
+        super().__init__(manager, kind, kind.pointer.llvm)
 
 
 def _numba(kind: Type) -> Any:
@@ -88,16 +89,19 @@ class _Library(Library):
 
 
 def _load(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    pointer = sig.args[0].pointer
+    half = isinstance(pointer.dtype, kinds.Half)
     read = builder.load(builder.gep(args[0], [args[1]], inbounds=True))
-    _scopes(builder.module).tag(read, sig.args[0].pointer.scope)
-    return read
+    _scopes(builder.module).tag(read, pointer.scope)
+    return pointer.dtype.widened(builder, read) if half else read
 
 
 def _store(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    pointer = sig.args[0].pointer
     written = context.cast(builder, args[2], sig.args[2], sig.args[0].dtype)
-    _scopes(builder.module).tag(
-        builder.store(written, builder.gep(args[0], [args[1]], inbounds=True)), sig.args[0].pointer.scope
-    )
+    if isinstance(pointer.dtype, kinds.Half):
+        written = pointer.dtype.rounded(builder, written)
+    _scopes(builder.module).tag(builder.store(written, builder.gep(args[0], [args[1]], inbounds=True)), pointer.scope)
     return context.get_dummy_value()
 
 

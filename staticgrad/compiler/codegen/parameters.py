@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import SHORT
-from ...base.types import bool_, float64, int64
+from ...base.types import INEXACT, bool_, float64, int64
 from ...ir import Node
 from ..fusion.layout import real
 from .loop_ir import Assign, Convert, Expr, Integer, Kernel, Literal, Load, Name, Pointer, Statement, assign
@@ -118,7 +118,7 @@ class Parameters:
         """A number: part of the source where it is simple, otherwise an argument."""
         if dtype == bool_:
             return Literal(bool(value), dtype)
-        if dtype.kind != "f":
+        if dtype.kind not in INEXACT:
             return Convert(self.size(("int", value), int(value)), dtype) if abs(value) > 1 else Literal(int(value), dtype)
         negative_zero = value == 0 and math.copysign(1, value) < 0
         if not math.isfinite(value) or (value in LITERALS and not negative_zero):

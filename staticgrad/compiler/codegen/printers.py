@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from ...base.dtypes import SHORT
-from ...base.types import bool_
+from ...base.types import INEXACT, bool_
 from .loop_ir import (
     Accumulate,
     Assign,
@@ -163,7 +163,7 @@ class Printer:
         kind = SHORT[e.dtype]
         if e.dtype == bool_:
             return "True" if e.value else "False"
-        if e.dtype.kind != "f":
+        if e.dtype.kind not in INEXACT:
             return f"{kind}({int(e.value)})"
         if math.isnan(e.value):
             return f"{kind}(np.nan)"

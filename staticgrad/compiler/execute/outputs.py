@@ -141,7 +141,7 @@ def _kernel(array: np.ndarray) -> int:
     """The address of the kernel; 0 where NumPy copies the array: a small one, elements that are no numbers or lie at odd
     places, a kernel that is still being compiled."""
     word = min(array.itemsize, WORD)
-    if array.size < STRIDED or array.flags.c_contiguous or array.dtype.kind not in "biufc" or array.itemsize % word:
+    if array.size < STRIDED or array.flags.c_contiguous or array.dtype.kind not in "biufcV" or array.itemsize % word:
         return 0
     if not array.flags.aligned or any(s % word for s in array.strides):
         return 0

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.dtypes import as_dtype
 from ...base.locks import rlock
 from ...base.types import TensorType
 from ...errors import CompileError
@@ -82,7 +83,7 @@ class _Writer:
         if buffer not in self._numbers:
             base = -1 if buffer.base is None else self.number(buffer.base)
             layout = None if buffer.layout is None else (buffer.layout.shape, buffer.layout.strides, buffer.layout.offset)
-            facts = (buffer.kind, buffer.shape, buffer.dtype.str, buffer.first, buffer.last, buffer.offset, buffer.index)
+            facts = (buffer.kind, buffer.shape, buffer.dtype.name, buffer.first, buffer.last, buffer.offset, buffer.index)
             self._numbers[buffer] = len(self.buffers)
             loop = -1 if buffer.loop is None else self._loop_numbers[buffer.loop]
             self.buffers.append((*facts, layout, base, loop, self._content(buffer)))
@@ -288,7 +289,7 @@ def unpacked(
     buffers: list[Buffer] = []
     counters: list[tuple[Buffer, int]] = []
     for kind, shape, dtype, first, last, offset, index, layout, base, _, known in record["buffers"]:
-        buffer = Buffer(kind, tuple(shape), np.dtype(dtype), first, last, offset, index)
+        buffer = Buffer(kind, tuple(shape), as_dtype(dtype), first, last, offset, index)
         if layout is not None:
             buffer.layout = Layout(tuple(layout[0]), tuple(layout[1]), layout[2])
         buffer.base = None if base < 0 else buffers[base]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.dtypes import DTYPES, SHORT
+from ...base.dtypes import SHORT
 from ...ir import REGISTRY, Cell, Node, OpDef, Pointwise
 from ...ops.random import normal_op, stream_op, uniform_op
 from ..backend.abi import COUNT, ENTER, EXIT, GO, GROWING, HEAD, MOVES, REVERSE, START, UNLESS, N, T
@@ -147,7 +147,7 @@ def _entries(words: np.ndarray, at: int) -> list[list[int]]:
 def vocabulary() -> dict[str, Any]:
     """The names that a kernel's text uses: scalar operations have the NumPy meaning of their records."""
     names: dict[str, Any] = {"np": np, "kernel": lambda fn: fn, **SCALARS, **DRAWS}
-    for dtype in DTYPES:
+    for dtype in SHORT:
         names[f"{SHORT[dtype]}_at"] = _reader(dtype)
         names[SHORT[dtype]] = Number(dtype)
     return names

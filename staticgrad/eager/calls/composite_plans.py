@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence, Set
 from typing import TYPE_CHECKING
 
 from ...autodiff.reverse import gradients
+from ...base.dtypes import FLOATS
 from ...base.signals import module
 from ...ir import Expand, Extent, Graph, Index, Node, Pointwise, Region, Result, View
 from ...ir.walks import reached
@@ -17,7 +18,7 @@ from ..sparse_gradients import sparse_gradient_of
 from ..tensor import Tensor
 from .composite_records import Form, Saved, Unread
 from .kernels import NONE, Computation, program_of, requests
-from .op_calls import FLOATS, family_of, placeholders
+from .op_calls import family_of, placeholders
 
 if TYPE_CHECKING:
     from ...operators import OpenNumbers

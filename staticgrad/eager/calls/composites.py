@@ -20,7 +20,7 @@ from ...autodiff import messages
 from ...base import types
 from ...base.signals import module
 from ...ir import REGISTRY, Expand, OpDef
-from ...operators import NOBODY, ORDINARY, Operators, Symbol, append, frontends, intercepted, routed, state, taken
+from ...operators import NOBODY, ORDINARY, Operators, Symbol, append, frontends, intercepted, rounded_once, routed, state, taken
 from ...operators.node_names import node_of
 from ..backward import grad
 from ..backward_engine import recorded_rules
@@ -52,6 +52,8 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
     """Let calls on eager tensors be one operation. The function has no effects; its result is a tensor, or a tuple of some.
     record_type: of the calls' records."""
     name = function.__name__
+    if record_type is CompositeRecord:
+        function = rounded_once(function)
     op = OpDef(
         name.strip("_"), refused, refused, lambda i: refused, vjp_all=_cotangents, emit=Expand(_written),
         backward=PYTORCH.get(name, ""),

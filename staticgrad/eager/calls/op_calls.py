@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.types import TensorType, int64
+from ...base.dtypes import FLOATS
+from ...base.types import TensorType, float32, int64
 from ...ir import REGISTRY, Expand, Graph, Native, Node, OpDef, Pointwise, Reduction
 from ...operators import F, Symbol, append
 from ...ops.gathering import rows_named
@@ -23,7 +24,6 @@ NEVER = 1 << 62
 THREADED = 1 << 18
 """Elements of a matrix from which a kernel computes its product with a vector: NumPy's BLAS shares it among threads of its own,
 which compete with those of the kernels before and after it. Smaller ones stay in the cache, where BLAS is faster."""
-FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def least_of(op: OpDef) -> int:
@@ -189,7 +189,7 @@ def _value_program(op: OpDef, attrs: dict[str, Any], arrays: Sequence[Any]) -> t
     kinds = [(a.shape, a.dtype) for a in arrays]
     graph = Graph()
     operands = placeholders(graph, kinds, op.shape_only if op.sparse else ())
-    if attrs.get("dtype") != FLOATS[0] if op.draws else not any(dtype in FLOATS for _, dtype in kinds):
+    if attrs.get("dtype") != float32 if op.draws else not any(dtype in FLOATS for _, dtype in kinds):
         return None  # a seed gives the same numbers in every call: those of float64 differ in the last place
     out = append(graph, op, operands, attrs)
     if (
@@ -217,7 +217,7 @@ def by_plan(node: Node) -> bool:
     """Whether plans compute such a node: with a result of numbers or truth values, or of positions in numbers that a routine
     finds, or kernels do along another axis than the last one, of which NumPy makes a transposed copy first."""
     op, out = node.op, node.type.dtype
-    if out.kind in "fb":
+    if out.kind in "fbV":
         return True
     if out != int64 or node.inputs[0].type.dtype not in FLOATS:
         return False

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base import logs, types
+from ...base.dtypes import as_dtype
 from ...base.signals import module
 from ...ir import REGISTRY, Node, OpDef
 from ...ops.leaves import Source
@@ -122,7 +123,7 @@ class Place:
             if packed is None:
                 calls.append(Call(None))
                 continue
-            feeds = [types.TensorType(shape, np.dtype(dtype)) for shape, dtype in kinds]
+            feeds = [types.TensorType(shape, as_dtype(dtype)) for shape, dtype in kinds]
             plan = unpacked(packed, feeds, cells, sources, (), lambda number=number: again.plan(number))
             if plan is None:
                 return None
@@ -146,7 +147,7 @@ class Place:
                     sources.setdefault(source, len(sources))
                 if not numbers.keys() >= {*each.builder.cells} or (content := packed(each, numbers, sources, {})) is None:
                     return
-                plans.append((content, [(kind.shape, kind.dtype.str) for kind in each.feed_types]))
+                plans.append((content, [(kind.shape, kind.dtype.name) for kind in each.feed_types]))
         use = io.BytesIO()
         if plans:
             try:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import linalg
+from ...base.number_limits import finfo
 from ...base.types import normalize_axis, shape_text
 from ...eager import Tensor, generator, no_grad
 from ...errors import ArgumentError, ShapeError
@@ -26,7 +27,7 @@ class NotInvertible(ArgumentError, NotImplementedError):
 def _is_orthogonal(q: Any) -> bool:
     """Up to rounding, as PyTorch decides it."""
     k = q.shape[-1]
-    eps = 10 * q.shape[-2] * float(np.finfo(q.dtype).eps)
+    eps = 10 * q.shape[-2] * float(finfo(q.dtype).eps)
     return bool(F.allclose(F.matmul(q.mT, q), np.eye(k, dtype=q.dtype), atol=eps))
 
 

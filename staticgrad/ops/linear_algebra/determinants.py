@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.number_limits import finfo
 from ...base.types import TensorType
 from ...ir import OpDef
 from ...operators import F, Tensor, apply, torch_function
@@ -34,7 +35,7 @@ def _cofactor_eval(x: np.ndarray) -> np.ndarray:
             condition = np.abs(x).sum(-2).max(-1, initial=0) * np.abs(inverse).sum(-2).max(-1, initial=0)
     except np.linalg.LinAlgError:
         return _cofactors_by_values(x)
-    rest = ~(condition < np.finfo(x.dtype).eps ** -0.5)
+    rest = ~(condition < finfo(x.dtype).eps ** -0.5)
     if rest.any():
         result[rest] = _cofactors_by_values(x[rest])
     return result

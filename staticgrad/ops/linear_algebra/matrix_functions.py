@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.number_limits import finfo
 from ...base.signals import module
 from ...base.types import TensorType, broadcast_shapes, normalize_axis, part_dtype, shape_text, to_float
 from ...errors import ArgumentError, ShapeError
@@ -92,7 +93,7 @@ def _tolerances(A: Any, atol: Any, rtol: Any, rcond: Any = None) -> Any:
     """(absolute, relative) tolerance of singular values, in the last axis."""
     rtol = rcond if rtol is None else rtol
     if rtol is None:
-        eps = float(np.finfo(to_float(dtype_of(A))).eps) * max(extents("pinv", A, -2))
+        eps = float(finfo(to_float(dtype_of(A))).eps) * max(extents("pinv", A, -2))
         rtol = (
             eps
             if atol is None
@@ -200,7 +201,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     vector = ndim_of(B) == 1 or (ndim_of(B) + 1 == ndim_of(A) and tuple(B.shape) == tuple(A.shape[:-1]))
     b = F.expand_dims(B, ndim_of(B)) if vector else B
     kind = dtype_of(as_floats(A))
-    limit = float(np.finfo(kind).eps) * max(m, n) if rcond is None else float(rcond)
+    limit = float(finfo(kind).eps) * max(m, n) if rcond is None else float(rcond)
     flat = apply(least_squares_op, A, b, rcond=limit)
     x = _solution(flat, A, b)
     if m > n and driver != "gelsy":

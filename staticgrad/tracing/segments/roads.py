@@ -21,7 +21,7 @@ from ...compiler.program import Program
 from ...compiler.templates import Templates
 from ...eager.pending import at_once
 from ...errors import Where
-from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Range, Reduction, View, is_complex, over_complex
+from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Range, Reduction, View, over_types
 from ...ir.interpret import evaluate
 from ...operators import OpenNumbers, Symbol, append, layout_of, promotion
 from ...operators.memory import reshaped
@@ -271,7 +271,7 @@ class Roads:
         step.op, step.refs, step.attrs, step.numbers, step.free = op, tuple(refs), attrs, numbers, bool(twins)
         step.flags, step.view = flags, view
         types = [node.type, *(x.node.type for x in operands if isinstance(x, Symbol))]
-        step.recorded = over_complex(op) if is_complex(types) else op
+        step.recorded = over_types(op, types)
         at.children = [*(child for child in at.children if child not in twins), step] if twins else [*at.children, step]
         if opening is not None:
             at.children = [step, *[child for child in at.children if child is not step]]
