@@ -26,8 +26,10 @@ RECORDS = {
     "ops.linear_algebra.determinants": "linalg_cofactor linalg_det linalg_slogdet",
     "ops.linear_algebra.matrix_functions": "linalg_lstsq linalg_matrix_exp linalg_pinv",
     "ops.linear_algebra.reflections": "linalg_geqrf linalg_ldl_factor linalg_ldl_solve",
-    "ops.linear_algebra.solving": "linalg_inv linalg_solve",
-    "ops.linear_algebra.triangular_factors": "linalg_cholesky linalg_cholesky_inverse linalg_lu_factor lu_order",
+    "ops.linear_algebra.solving": "linalg_inv linalg_regular linalg_solve",
+    "ops.linear_algebra.triangular_factors": (
+        "linalg_apply_lu linalg_cholesky linalg_cholesky_inverse linalg_lu_factor lu_order"
+    ),
     "ops.linear_algebra.triangular_systems": "linalg_solve_triangular",
     "ops.ordering": "argsort median median_index mode_index nanmedian nanmedian_index searchsorted topk_index",
     "ops.overwriting": "index_copy",

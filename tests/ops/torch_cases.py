@@ -640,6 +640,20 @@ def matrices(Case: Any) -> list[Any]:
             (*tall, *wide),
             ulps=512,
         ),
+        Case(
+            "linalg_apply_lu",
+            lambda x, b: record("linalg_apply_lu", record("linalg_lu_factor", regular(x)), b, turned=True),
+            lambda x, b: np.linalg.solve(regular(x).swapaxes(-1, -2), b),
+            ((real(3, 3), real(3, 2)), (real(2, 3, 3), real(3, 2))),
+            ulps=512,
+            compiled=512,
+        ),
+        Case(
+            "linalg_regular",
+            lambda x: record("linalg_regular", regular(x), regular(x), of="solve"),
+            lambda x: regular(x),
+            one,
+        ),
         Case("linalg_geqrf", lambda x: list(F.geqrf(x)), reflections, (*tall, *wide), ulps=512, order=0),
         Case(
             "linalg_ldl_solve",

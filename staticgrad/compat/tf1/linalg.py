@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import F, linalg, static, triangular
+from .core import REGISTRY, F, apply, linalg, static, triangular
 from .dtypes import as_dtype
 from .math import norm
 from .tensor import Operand, Pair, define, extents_of, operation, pair, tensor
@@ -57,7 +57,8 @@ def solve(matrix: Pair, rhs: Pair, adjoint: bool = False) -> Any:
 @operation("MatrixTriangularSolve")
 def triangular_solve(matrix: Pair, rhs: Pair, lower: bool = True, adjoint: bool = False) -> Any:
     """X with A X = rhs for a triangular A, of which the other triangle is not read."""
-    return triangular(_t(matrix) if adjoint else matrix, rhs, upper=bool(lower) is bool(adjoint), regular=True)
+    a = apply(REGISTRY["linalg_regular"], matrix, matrix, of="solve_triangular")
+    return triangular(_t(a) if adjoint else a, rhs, upper=bool(lower) is bool(adjoint))
 
 
 @operation("MatrixSolveLs")

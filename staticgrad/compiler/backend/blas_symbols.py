@@ -1,7 +1,7 @@
-"""The BLAS that SciPy ships: the addresses of its routines, bound to the symbols that compiled kernels call.
+"""The BLAS and LAPACK that SciPy ships: the addresses of its routines, bound to the symbols that compiled kernels call.
 
-SciPy's wheels have an OpenBLAS beside them, which is loaded without SciPy: in 4 ms instead of 60. Elsewhere SciPy's module of
-BLAS capsules tells the addresses.
+SciPy's wheels have an OpenBLAS beside them, which is loaded without SciPy: in 4 ms instead of 60. Elsewhere SciPy's modules of
+capsules tell the addresses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 from ...base.libraries import extension, folders
 from ...base.signals import module
 
-ROUTINES = ("sgemm", "dgemm")
+BLAS, LAPACK = ("gemm", "trsm"), ("potrf", "potri", "getrf")
+ROUTINES = tuple([f"{letter}{name}" for name in (*BLAS, *LAPACK) for letter in "sd"])
 WHEELS = ("../scipy.libs", ".dylibs")
 """The folders of a wheel's libraries, as seen from SciPy's."""
 PREFIX = "scipy_"
@@ -56,7 +57,7 @@ def thread_functions() -> list[Any] | None:
     library = openblas()
     if library is not None:
         return [library[f"{PREFIX}openblas_{which}_num_threads"] for which in ("get", "set")]
-    cython_blas()
+    capsules("blas")
     for found in module("threadpoolctl").ThreadpoolController().lib_controllers:
         if found.internal_api == "openblas" and "scipy" in os.path.basename(os.path.dirname(found.filepath)):
             prefix, suffix = found._symbol_prefix, found._symbol_suffix
@@ -64,19 +65,19 @@ def thread_functions() -> list[Any] | None:
     return None
 
 
-def cython_blas() -> ModuleType:
-    """SciPy's module of BLAS capsules."""
-    return extension("scipy.linalg.cython_blas")
+def capsules(library: str) -> ModuleType:
+    """SciPy's module of capsules of "blas" or "lapack"."""
+    return extension(f"scipy.linalg.cython_{library}")
 
 
 @cache
 def address_of(name: str) -> int:
-    """The address of a BLAS routine."""
+    """The address of a routine."""
     library = openblas()
     if library is not None:
         found: Any = ctypes.cast(library[f"{PREFIX}{name}_"], ctypes.c_void_p).value
         return int(found)
-    capsule = cython_blas().__pyx_capi__[name]
+    capsule = capsules("lapack" if name[1:] in LAPACK else "blas").__pyx_capi__[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p

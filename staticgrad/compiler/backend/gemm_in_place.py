@@ -17,7 +17,7 @@ from .blas_symbols import symbol
 from .cpu import BYTES
 from .gemm_form import DEPTH, NEAR, WIDE
 from .gemm_tiles import Product, panel, tile, turned
-from .llvm import I32, I64, Int, call, call_one_of, function, steps, where
+from .llvm import I64, Int, call, call_one_of, fortran, letter, steps, where
 from .vectors import EIGHT, Elements
 
 # Calls of BLAS routines in LLVM code; `blas_symbols.py` binds them.
@@ -31,29 +31,11 @@ def gemm(
 ) -> None:  # fmt: skip
     """Emit a call: C = alpha op(A) op(B), or C += where `adds` is not 0; column-major, a, b and c are addresses."""
 
-    def slot(value: Any) -> Any:
-        with builder.goto_entry_block():
-            place = builder.alloca(value.type)
-        builder.store(value, place)
-        return place
-
-    def flag(turned: Int) -> Any:
-        char = ir.IntType(8)
-        return slot(builder.select(turned.differs(0).value, ir.Constant(char, ord("T")), ir.Constant(char, ord("N"))))
-
-    def extent(value: Int) -> Any:
-        return slot(builder.trunc(value.value, I32))
-
-    def place(address: Int) -> Any:
-        return builder.inttoptr(address.value, alpha.type.as_pointer())
-
-    beta = builder.select(adds.differs(0).value, ir.Constant(alpha.type, 1.0), ir.Constant(alpha.type, 0.0))
-    operands = [
-        flag(ta), flag(tb), extent(m), extent(n), extent(k), slot(alpha), place(a), extent(lda), place(b), extent(ldb),
-        slot(beta), place(c), extent(ldc),
-    ]  # fmt: skip
-    kind = ir.FunctionType(ir.VoidType(), [o.type for o in operands])
-    builder.call(function(builder, SYMBOLS[element], kind), operands)
+    kind = alpha.type
+    beta = builder.select(adds.differs(0).value, ir.Constant(kind, 1.0), ir.Constant(kind, 0.0))
+    x, y, out = (address.place(kind) for address in (a, b, c))
+    turned = letter(ta, "T", "N"), letter(tb, "T", "N")
+    fortran(builder, SYMBOLS[element], *turned, m, n, k, alpha, x, lda, y, ldb, beta, out, ldc)
 
 
 TILE, PANEL, RESULT, STEP = 6, 4, 4, 4

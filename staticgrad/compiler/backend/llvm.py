@@ -14,7 +14,7 @@ from typing import Any
 
 from llvmlite import ir
 
-I32, I64 = ir.IntType(32), ir.IntType(64)
+BYTE, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 Write = Callable[..., None]
 
@@ -141,6 +141,27 @@ def function(builder: ir.IRBuilder, name: str, kind: ir.FunctionType) -> ir.Func
     """A function of this module by its name."""
     found = builder.module.globals.get(name)
     return ir.Function(builder.module, kind, name) if found is None else found
+
+
+def letter(condition: Int, yes: str, no: str) -> Any:
+    """An option of a routine of BLAS or LAPACK."""
+    return condition.builder.select(condition.differs(0).value, ir.Constant(BYTE, ord(yes)), ir.Constant(BYTE, ord(no)))
+
+
+def fortran(builder: ir.IRBuilder, name: str, *operands: Any) -> None:
+    """Call a routine of Fortran's, which takes the addresses of its operands: of letters, of integers (32 bits of an `Int`), of
+    numbers. Pointers are passed as they are. The lengths of letters, which Fortran's compiler passes as well, come last."""
+    given: list[Any] = []
+    for operand in operands:
+        value = builder.trunc(operand.value, I32) if isinstance(operand, Int) else operand
+        if not isinstance(value.type, ir.PointerType):
+            with builder.goto_entry_block():
+                place = builder.alloca(value.type)
+            builder.store(value, place)
+            value = place
+        given.append(value)
+    given += [I64(1) for operand in operands if not isinstance(operand, Int) and operand.type == BYTE]
+    builder.call(function(builder, name, ir.FunctionType(ir.VoidType(), [x.type for x in given])), given)
 
 
 def call(builder: ir.IRBuilder, name: str, write: Write, operands: Sequence[Any]) -> None:

@@ -211,13 +211,13 @@ def compiled(code: str, inlined: Iterable[str] = ()) -> bytes:
 
 
 def known(name: str) -> bool:
-    """Whether code can call a function of this name in every process: a C function, or a BLAS routine."""
+    """Whether code can call a function of this name in every process: a C function, or a routine of BLAS or LAPACK."""
     return name in _routines() or hasattr(ctypes.CDLL(None), name)
 
 
 @cache
 def _routines() -> dict[str, str]:
-    """BLAS routines by the symbols of kernels."""
+    """Routines of BLAS and LAPACK by the symbols of kernels."""
     return {blas_symbols.symbol(name): name for name in blas_symbols.ROUTINES}
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.types import TensorType, part_dtype, shape_text
 from ...errors import ArgumentError, LinAlgError, UnknownExtentError
-from ...ir import OpDef, OverComplex
+from ...ir import Emit, OpDef, OverComplex
 from ...operators import F, apply, torch_function
 from .. import attributes as at
 from .. import return_types
@@ -37,7 +37,8 @@ class Packed:
 
     def __init__(
         self, name: str, parts: Rule, evaluate: Rule, rule: Rule | None, attrs: Any = None, *,
-        complex: OverComplex = LINEAR, real: int | None = None, integers: int | None = None,
+        complex: OverComplex = LINEAR, real: int | None = None, integers: int | None = None, emit: Emit = None,
+        fails: bool | None = None,
     ):  # fmt: skip
         self.parts, self.real, self.integers = parts, real, integers
 
@@ -59,7 +60,8 @@ class Packed:
             assert rule is not None
             return rule(self.cut(g, x, node.attrs), self.cut(out, x, node.attrs), x, **node.attrs)
 
-        self.op = host_record(name, infer, packed, None if rule is None else (vjp,), attrs, complex=complex)
+        vjps = None if rule is None else (vjp,)
+        self.op = host_record(name, infer, packed, vjps, attrs, complex=complex, emit=emit, fails=fails)
 
     def cut(self, flat: Any, x: Any, attrs: Any) -> list[Any]:
         lead, axis, at_, results = [-1 if d is None else d for d in x.shape[:-2]], ndim_of(x) - 2, 0, []

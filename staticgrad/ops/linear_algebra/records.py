@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ...base.dtypes import SHORT
 from ...base.types import TensorType, shape_text, to_float
 from ...errors import LinAlgError, ShapeError
-from ...ir import OpDef, OverComplex, define
+from ...ir import Call, Emit, Layout, Node, OpDef, OverComplex, Routine, define
 from ...operators import NONE, F, Operators, as_array, composite, enter_as, numpy_twin, spelled
 from ..batching import leading
 from ..operands import dtype_of, extents, ndim_of
@@ -77,15 +79,17 @@ def lapack(name: str, function: Rule) -> Rule:
 
 def host_record(
     name: str, infer: Rule, evaluate: Rule, vjp: Any, attrs: Any = None, doc: str = "", shown: str = "", batch: Rule = leading,
-    complex: OverComplex | None = None,
+    complex: OverComplex | None = None, emit: Emit = None, fails: bool | None = None,
 ) -> OpDef:  # fmt: skip
+    """A record that NumPy's and SciPy's LAPACK computes; in plans as `emit` says, if it is given."""
     return define(
         f"linalg_{name}",
         infer,
         lapack(shown or name, evaluate),
         vjp,
-        None,
+        emit,
         floating,
+        fails=fails,
         doc=doc,
         attrs=attrs or {},
         batch=batch,
@@ -104,6 +108,54 @@ def routine(library: str, name: str, dtype: np.dtype) -> Rule:
 
 LETTERS = {np.dtype(name): letter for name, letter in zip(("f4", "f8", "c8", "c16"), "sdcz", strict=True)}
 """How the names of the routines for a dtype begin."""
+
+
+# native code ----------------------------------------------------------------------------------------------------------------
+
+
+BLOCK = 64
+"""Right sides of a system that one call of a kernel solves at least."""
+
+
+def factored(
+    kernel: str, node: Node, operands: Sequence[tuple[int, Layout]], sizes: Sequence[int], span: int, work: int,
+    lead: Sequence[int], turned: bool = False,
+) -> list[Call] | None:  # fmt: skip
+    """A call of a kernel of `factorizations.py` for matrices with these leading axes. operands: (number, layout) of those that
+    are read where they lie, if sizes can describe that, or as the transposed ones (`turned`). None where their leading axes
+    broadcast in another way."""
+    strided, described = list[int](), list[int]()
+    for number, layout in operands:
+        at_, found = layout, matrices_of(layout, lead)
+        if found is None or not (layout.strides[-1] == 1 or layout.strides[-2] == 1):
+            at_ = Layout.contiguous(layout.shape)
+            found = matrices_of(at_, lead)
+        else:
+            strided.append(number)
+        if found is None:
+            return None
+        rows, columns = at_.strides[-2:]
+        described += [*found, *((columns, rows) if turned else (rows, columns))]
+    return [
+        Routine(
+            "factorizations", f"{kernel}_{SHORT[node.type.dtype]}", span, (*sizes, *described), work, chunked=False,
+            strided=tuple(strided), name=node.op.name,
+        )
+    ]  # fmt: skip
+
+
+def matrices_of(layout: Layout, lead: Sequence[int]) -> tuple[int, int, int] | None:
+    """(every, count, step): matrix i of a batch with these leading axes begins at `i // every % count * step`. None where no
+    such numbers describe it."""
+    pad = len(lead) + 2 - len(layout.shape)
+    axes = zip(layout.shape[:-2], layout.strides[:-2], strict=True)
+    own = [*[1] * pad, *[1 if step == 0 else extent for extent, step in axes]]
+    wide = [axis for axis, extent in enumerate(own) if extent != 1]
+    first, last = (wide[0], wide[-1] + 1) if wide else (pad, pad)
+    parts = layout.joined(first - pad, last - pad)
+    if own[first:last] != [*lead[first:last]] or len(parts) > 1:
+        return None
+    return math.prod(lead[last:]), parts[0][0], parts[0][1] if wide else 0
 
 
 def same_type(x: TensorType, *rest: TensorType, **attrs: Any) -> TensorType:

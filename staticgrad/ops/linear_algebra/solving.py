@@ -2,21 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...base.dtypes import SHORT
 from ...base.types import TensorType, broadcast_shapes, shape_text
-from ...errors import ShapeError
-from ...ir import OpDef
+from ...errors import LinAlgError, ShapeError
+from ...ir import Call, Copy, Layout, Native, Node, OpDef, Routine, define
 from ...operators import F, Tensor, apply, enter_as
+from .. import attributes as at
 from .. import return_types
-from ..batching import solved
+from ..batching import leading, solved
 from ..operands import in_mode_of, ndim_of
 from ..over_complex import HOLOMORPHIC
-from ..rules import unbroadcast
+from ..rules import keep, unbroadcast
 from .records import check_square, host_record, linalg, same_type, zeros_info
+
+
+def _regular_eval(x: np.ndarray, like: np.ndarray, of: str) -> np.ndarray:
+    n, flat = like.shape[-1], x.reshape(*like.shape[:-2], math.prod(x.shape[like.ndim - 2 :]))
+    if not flat[..., :: n + 1][..., :n].all():
+        raise _singular(of)
+    return x
+
+
+def _singular(of: str) -> LinAlgError:
+    why = "the matrix is not invertible: its diagonal has a 0" if of == "solve_triangular" else "Singular matrix"
+    return LinAlgError(f"linalg_{of}: {why}")
+
+
+def _regular_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    *lead, n = node.inputs[1].type.shape[:-1]
+    span, shape = math.prod(lead), node.type.shape
+    sizes, kernel = (n, math.prod(shape[len(lead) :])), f"regular_{SHORT[node.type.dtype]}"
+    check = Routine("factorizations", kernel, span, sizes, span * n, chunked=False, name=node.op.name, operands=())
+    return [Copy(0, Layout.contiguous(shape)), check]
+
+
+regular_op = define(
+    "linalg_regular",
+    lambda x, like, of: x,
+    _regular_eval,
+    (lambda g, node, out, x, like: g, None),
+    Native(_regular_plan, inplace=0, check=lambda node, row: _singular(node.attrs["of"])),
+    keep,
+    shape_only=(1,),
+    attrs={"of": at.text},
+    batch=leading,
+    complex=HOLOMORPHIC,
+    doc="Matrices like the second operand, or such matrices flat, without a 0 on their diagonals. of: whose error it is.",
+)
+
 
 inv_op = host_record(
     "inv", same_type, np.linalg.inv,
@@ -41,9 +80,9 @@ def inv(A: Any) -> Tensor:
 enter_as("inverse", inv)
 
 
-def check_system(name: str, a: TensorType, b: TensorType) -> TensorType:
-    """The type of X with A X = B. Raises ShapeError."""
-    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != a.shape[-2] or a.shape[-1] != b.shape[-2]:
+def check_system(name: str, a: TensorType, b: TensorType, left: bool = True) -> TensorType:
+    """The type of X with A X = B, or X A = B for left=False. Raises ShapeError."""
+    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != a.shape[-2] or a.shape[-1] != b.shape[-2 if left else -1]:
         raise ShapeError(f"linalg.{name}: A {shape_text(a.shape)} and B {shape_text(b.shape)} don't fit")
     return b.with_shape((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]))
 

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...base.types import TensorType, shape_text
-from ...errors import ArgumentError, ShapeError
-from ...ir import define
+from ...base.dtypes import SHORT
+from ...base.types import TensorType, broadcast_shapes, shape_text
+from ...errors import ArgumentError, LinAlgError, ShapeError
+from ...ir import Call, Layout, Native, Node, OpDef, Routine, define
 from ...operators import F, Tensor, apply, torch_function
 from .. import attributes as at
 from .. import return_types
-from ..batching import leading
+from ..batching import leading, one_by_one
 from ..operands import dtype_of, extent, extents, in_mode_of, ndim_of
 from ..over_complex import HOLOMORPHIC, LINEAR
+from ..rules import Rule, unbroadcast
 from ..slicing import cut
 from .decompositions import Packed
 from .records import (
+    BLOCK,
     check_matrices,
     check_square,
     each_matrix,
+    factored,
     host_record,
     linalg,
+    matrices_of,
     routine,
     same_type,
     zeros_info,
@@ -45,8 +51,25 @@ def _cholesky_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     return (half + F.adjoint(half)) * 0.5
 
 
+def _factor_plan(kernel: str) -> Rule:
+    """The plan of a factor of each matrix."""
+
+    def plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+        *lead, n, columns = node.inputs[0].type.shape
+        if n != columns:
+            return None
+        span = math.prod(lead)
+        return factored(kernel, node, ((0, layouts[0]),), (n,), span, span * n * n * n // 3, lead)
+
+    return plan
+
+
+def _indefinite(node: Node | None, row: int) -> LinAlgError:
+    return LinAlgError("linalg_cholesky: Matrix is not positive definite")
+
+
 cholesky_op = host_record("cholesky", same_type, np.linalg.cholesky, (_cholesky_vjp,), doc="The lower Cholesky factor.",
-                          complex=LINEAR)  # fmt: skip
+                          complex=LINEAR, emit=Native(_factor_plan("cholesky"), check=_indefinite))  # fmt: skip
 
 
 @linalg(name="cholesky", twin=np.linalg.cholesky)
@@ -84,6 +107,9 @@ def cholesky_inverse(input: Any, upper: bool = False) -> Tensor:
     return result
 
 
+ZERO = "element {} of the diagonal is 0, so the matrix is singular"
+
+
 def _inverse_eval(factor: np.ndarray) -> np.ndarray:
     """LAPACK fills the triangle of the inverse that it was given the factor in."""
     potri = routine("lapack", "potri", factor.dtype)
@@ -91,7 +117,7 @@ def _inverse_eval(factor: np.ndarray) -> np.ndarray:
     def one(m: np.ndarray) -> np.ndarray:
         found, info = potri(m.T, lower=False)  # the transpose lies in LAPACK's order; its inverse is the conjugate
         if info > 0:
-            raise np.linalg.LinAlgError(f"element {info} of the diagonal is 0, so the matrix is singular")
+            raise np.linalg.LinAlgError(ZERO.format(info))
         return np.asarray(np.triu(found).T + np.triu(found, 1).conj())
 
     return np.asarray(each_matrix(one)(factor))
@@ -102,8 +128,18 @@ def _inverse_vjp(g: Any, node: Any, out: Any, factor: Any) -> Any:
     return -F.tril(F.matmul(out, F.matmul(g + F.adjoint(g), F.matmul(out, F.tril(factor)))))
 
 
+def _inverse_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    *lead, n, _ = node.type.shape
+    span = math.prod(lead)
+    kernel = f"inverse_{SHORT[node.type.dtype]}"
+    work = span * n * n * n * 2 // 3
+    return [Routine("factorizations", kernel, span if n else 0, (n,), work, name=node.op.name, chunked=False)]
+
+
 inverse_op = host_record("cholesky_inverse", same_type, _inverse_eval, (_inverse_vjp,), complex=LINEAR,
-                         doc="The inverse of L L^H, of which L's lower triangle is read.")  # fmt: skip
+                         doc="The inverse of L L^H, of which L's lower triangle is read.",
+                         emit=Native(_inverse_plan, check=lambda node, row: LinAlgError(
+                             f"linalg_cholesky_inverse: {ZERO.format(row)}")))  # fmt: skip
 
 
 @torch_function(words={"B": "input", "input2": "L"})
@@ -143,7 +179,7 @@ def _lu_rule(gs: list[Any], results: list[Any], x: Any) -> Any:
         inside = F.concatenate([inside, triangular(corner.mT, g_rest, upper=True, unit=True)], columns)
     if m > k:
         inside = F.concatenate([inside, _over(g_rest, corner)], rows)
-    return _rows(inside, F.argsort(row_order(F.astype(F.real(pivots), np.int32), m), -1))
+    return _rows(inside, row_order(F.astype(F.real(pivots), np.int32), m, back=True))
 
 
 def _over(x: Any, upper: Any) -> Any:
@@ -151,28 +187,48 @@ def _over(x: Any, upper: Any) -> Any:
     return right_triangular(upper.mT, x, upper=False)
 
 
-lu_packed = Packed("lu_factor", lambda m, n: ((m, n), (min(m, n),)), _lu_eval, _lu_rule, complex=HOLOMORPHIC, integers=1)
+lu_packed = Packed("lu_factor", lambda m, n: ((m, n), (min(m, n),)), _lu_eval, _lu_rule, complex=HOLOMORPHIC, integers=1,
+                   emit=Native(_factor_plan("lu")), fails=False)  # fmt: skip
 """L without its diagonal of 1, and U, in one matrix; and which rows were exchanged, counted from 1."""
 
 
-def _order_eval(pivots: np.ndarray, rows: int) -> np.ndarray:
+def _order_eval(pivots: np.ndarray, rows: int, back: bool = False) -> np.ndarray:
     orders = []
     for swaps in pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1]).tolist():
         order = list(range(rows))
-        for j, p in enumerate(swaps):
+        for j, p in [*enumerate(swaps)][:: -1 if back else 1]:
             order[j], order[p - 1] = order[p - 1], order[j]
         orders.append(order)
     return np.array(orders, np.int64).reshape(*pivots.shape[:-1], rows)
 
 
+def _order_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    *lead, count = node.inputs[0].type.shape
+    kernel, span, rows = f"order_{SHORT[node.inputs[0].type.dtype]}", math.prod(lead), node.attrs["rows"]
+    if kernel not in ("order_i32", "order_i64"):
+        return None
+    return [
+        Routine(
+            "factorizations",
+            kernel,
+            span,
+            (rows, count, int(node.attrs["back"])),
+            span * rows,
+            name=node.op.name,
+            chunked=False,
+        )
+    ]
+
+
 order_op = define(
-    "lu_order", lambda pivots, rows: TensorType((*pivots.shape[:-1], rows), np.dtype(np.int64)),
-          _order_eval, attrs={"rows": at.integer(0)}, promote=None, batch=leading,
-          doc="Which row of A is in each place after the exchanges: A[order] = L U.")  # fmt: skip
+    "lu_order", lambda pivots, rows, back: TensorType((*pivots.shape[:-1], rows), np.dtype(np.int64)),
+          _order_eval, attrs={"rows": at.integer(0), "back": at.flag}, promote=None, batch=leading, emit=Native(_order_plan),
+          range=lambda types, attrs, *ranges: (0, max(attrs["rows"] - 1, 0)),
+          doc="Which row is in each place after exchanges: A[order] = L U; back: in which place each row is.")  # fmt: skip
 
 
-def row_order(pivots: Any, rows: int) -> Any:
-    return apply(order_op, pivots, rows=rows)
+def row_order(pivots: Any, rows: int, back: bool = False) -> Any:
+    return apply(order_op, pivots, rows=rows, back=back)
 
 
 def _rows(x: Any, order: Any) -> Any:
@@ -194,6 +250,56 @@ def _factors(name: str, packed: Any) -> tuple[Any, Any]:
     k = min(m, n)
     lower = F.tril(cut(packed, ndim_of(packed) - 1, 0, k), -1) + np.eye(m, k, dtype=dtype_of(packed))
     return lower, F.triu(cut(packed, ndim_of(packed) - 2, 0, k))
+
+
+def _apply_eval(factors: np.ndarray, b: np.ndarray, turned: bool) -> np.ndarray:
+    n = b.shape[-2]
+    corner = factors[..., : n * n].reshape(*factors.shape[:-1], n, n)
+    order = _order_eval(factors[..., n * n :].astype(np.int64), n)
+    matrices = np.empty_like(corner)
+    lower = np.tril(corner, -1) + np.eye(n, dtype=b.dtype)
+    np.put_along_axis(matrices, order[..., None], np.matmul(lower, np.triu(corner)), -2)
+    return np.asarray(np.linalg.solve(matrices.swapaxes(-1, -2) if turned else matrices, b))
+
+
+def _apply_infer(factors: TensorType, b: TensorType, turned: bool) -> TensorType:
+    n = b.shape[-2]
+    if factors.dtype != b.dtype or factors.shape[-1] != n * (n + 1):
+        raise ShapeError(f"linalg_apply_lu: factors {factors} and sides {b} don't fit")
+    return b.with_shape((*broadcast_shapes(factors.shape[:-1], b.shape[:-2]), *b.shape[-2:]))
+
+
+def _apply_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    *lead, n, sides = node.type.shape
+    blocks, span = -(-sides // BLOCK), math.prod(lead)
+    spread = matrices_of(Layout.contiguous((*node.inputs[0].type.shape, 1)), lead)
+    if spread is None:
+        return None
+    sizes = n, sides, int(node.attrs["turned"]), blocks, *spread[:2]
+    return factored("apply_lu", node, ((1, layouts[1]),), sizes, span * blocks, span * n * n * sides * 2, lead)
+
+
+def _apply_of_factors(g: Any, node: Any, out: Any, factors: Any, b: Any) -> Any:
+    """Of L and U with P L U = A, where the cotangent of A is that of a system."""
+    n, axis = b.shape[-2], ndim_of(factors) - 1
+    of_b = apply(apply_lu_op, factors, g, turned=not node.attrs["turned"])
+    of_a = -(F.matmul(out, of_b.mT) if node.attrs["turned"] else F.matmul(of_b, out.mT))
+    pivots = cut(factors, axis, n * n, n * n + n)
+    flat = cut(factors, axis, 0, n * n)
+    lower, upper = _factors("lu_solve", F.reshape(flat, (*flat.shape[:-1], n, n)))
+    middle = _rows(of_a, row_order(F.astype(pivots, np.int32), n))
+    both = F.tril(F.matmul(middle, upper.mT), -1) + F.triu(F.matmul(lower.mT, middle))
+    both = unbroadcast(F.reshape(both, (*both.shape[:-2], n * n)), flat)
+    return F.concatenate([both, F.zeros_like(pivots)], axis)
+
+
+apply_lu_op: OpDef = host_record(
+    "apply_lu", _apply_infer, _apply_eval,
+    (_apply_of_factors, lambda g, node, out, factors, b: unbroadcast(
+        apply(apply_lu_op, factors, g, turned=not node.attrs["turned"]), b)),
+    {"turned": at.flag}, "X with A X = B from the flat factors of A, or with A.T X = B.",
+    batch=one_by_one, emit=Native(_apply_plan), fails=False,
+)  # fmt: skip
 
 
 @linalg()
@@ -243,13 +349,15 @@ def _linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint
     check_matrices("lu_solve", B)
     if ndim_of(pivots) != ndim_of(LU) - 1:
         raise ShapeError(f"linalg.lu_solve: pivots {shape_text(pivots.shape)} don't fit LU {shape_text(LU.shape)}")
-    order, factors = row_order(pivots, extent("lu_solve", LU, -2)), F.conj(LU) if adjoint else LU
+    rows, factors = extent("lu_solve", LU, -2), F.conj(LU) if adjoint else LU
 
     def solver(b: Any) -> Any:
         if adjoint is not left:
-            return triangular(factors, triangular(factors, _rows(b, order), upper=False, unit=True), upper=True)
+            return triangular(
+                factors, triangular(factors, _rows(b, row_order(pivots, rows)), upper=False, unit=True), upper=True
+            )
         inner = triangular(factors.mT, b, upper=False)
-        return _rows(triangular(factors.mT, inner, upper=True, unit=True), F.argsort(order, -1))
+        return _rows(triangular(factors.mT, inner, upper=True, unit=True), row_order(pivots, rows, back=True))
 
     if left:
         return of_columns(LU, B, solver)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ...base.types import TensorType
+from ...ir import Call, Layout, Native, Node
 from ...operators import F, Tensor, apply, torch_function
 from .. import attributes as at
 from .. import return_types
 from ..batching import solved
 from ..over_complex import HOLOMORPHIC
 from ..rules import unbroadcast
-from .records import check_square, host_record, linalg, routine
+from .records import BLOCK, check_square, factored, host_record, linalg, routine
 from .solving import check_system, of_columns
 
 
-def _eval(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool, regular: bool) -> np.ndarray:
+def _eval(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool, left: bool) -> np.ndarray:
     """By BLAS for each matrix; where there are more matrices than rows, row by row for all matrices."""
-    if regular and not unit and not np.diagonal(a, axis1=-2, axis2=-1).all():
-        raise np.linalg.LinAlgError("the matrix is not invertible: its diagonal has a 0")
+    if not left:
+        turned = _eval(a.swapaxes(-1, -2), b.swapaxes(-1, -2), not upper, unit, True)
+        return np.ascontiguousarray(turned.swapaxes(-1, -2))
     lead, (n, columns) = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), b.shape[-2:]
     out = np.empty((*lead, n, columns), np.result_type(a, b))
     if not out.size:
@@ -38,27 +43,42 @@ def _eval(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool, regular: bool) 
     return out
 
 
-def _infer(a: Any, b: Any, upper: bool, unit: bool, regular: bool) -> Any:
-    return check_system("solve_triangular", a, b)
+def _infer(a: TensorType, b: TensorType, upper: bool, unit: bool, left: bool) -> TensorType:
+    return check_system("solve_triangular", a, b, left)
 
 
-def triangular(a: Any, b: Any, *, upper: bool, unit: bool = False, regular: bool = False) -> Any:
-    """X with A X = B, of which one triangle is read; unit: its diagonal counts as 1. A 0 on the diagonal gives infinities, or
-    raises LinAlgError where the matrix has to be `regular`."""
-    return apply(triangular_op, a, b, upper=upper, unit=unit, regular=regular)
+def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    upper, unit, left = (node.attrs[name] for name in ("upper", "unit", "left"))
+    *lead, n, sides = node.type.shape if left else (*node.type.shape[:-2], *node.type.shape[:-3:-1])
+    turned = left and sides == 1  # a row to the right of the transposed matrix
+    if turned:
+        left, upper = False, not upper
+    blocks = -(-sides // BLOCK)
+    sizes = n, sides, int(not left), int(upper), int(unit), blocks
+    span, work = math.prod(lead) * blocks, math.prod(lead) * n * n * sides
+    return factored("substitute", node, [*enumerate(layouts)], sizes, span, work, lead, turned)
+
+
+def triangular(a: Any, b: Any, *, upper: bool, unit: bool = False, left: bool = True) -> Any:
+    """X with A X = B, or X A = B for left=False, of which one triangle of A is read; unit: its diagonal counts as 1. A 0 on the
+    diagonal gives infinities."""
+    return apply(triangular_op, a, b, upper=upper, unit=unit, left=left)
 
 
 def right_triangular(a: Any, b: Any, *, upper: bool, unit: bool = False) -> Any:
     """X with X A = B."""
-    return F.swapaxes(triangular(a.mT, F.swapaxes(b, -1, -2), upper=not upper, unit=unit), -1, -2)
+    return triangular(a, b, upper=upper, unit=unit, left=False)
 
 
 def _db(g: Any, node: Any, a: Any) -> Any:
-    return triangular(a.mT, g, upper=not node.attrs["upper"], unit=node.attrs["unit"])
+    attrs = node.attrs
+    return triangular(a.mT, g, upper=not attrs["upper"], unit=attrs["unit"], left=attrs["left"])
 
 
 def _vjp_a(g: Any, node: Any, out: Any, a: Any, b: Any) -> Any:
-    product, unit = -F.matmul(_db(g, node, a), out.mT), int(node.attrs["unit"])
+    of_b = _db(g, node, a)
+    product = -(F.matmul(of_b, out.mT) if node.attrs["left"] else F.matmul(out.mT, of_b))
+    unit = int(node.attrs["unit"])
     return unbroadcast(F.triu(product, unit) if node.attrs["upper"] else F.tril(product, -unit), a)
 
 
@@ -67,10 +87,12 @@ triangular_op = host_record(
     _infer,
     _eval,
     (_vjp_a, lambda g, node, out, a, b: unbroadcast(_db(g, node, a), b)),
-    {"upper": at.flag, "unit": at.flag, "regular": at.flag},
-    doc="X with A X = B, of which one triangle is read.",
+    {"upper": at.flag, "unit": at.flag, "left": at.flag},
+    doc="X with A X = B or X A = B, of which one triangle of A is read.",
     batch=solved,
     complex=HOLOMORPHIC,
+    emit=Native(_plan),
+    fails=False,
 )
 
 

@@ -20,6 +20,7 @@ from ...operators import apply as apply_op
 from ..leaves import constant, constant_of
 from ..softmax import safe_top
 from .exchange_rules import EXCHANGES
+from .factors import FACTORS
 from .layer_rules import ATTENTION, POOLING, ROWS, WHOLE
 from .loop_rules import part_of_a_concatenation, parts_of_a_whole, slice_of_elements
 from .matrix_vector import outer_product, row_times, times_column
@@ -306,6 +307,7 @@ STABILIZING = (
     RewriteRule("log1p", "log(1 + x) = log1p(x), accurate for small x", ("log",), _log_of_one_plus),
     *WHOLE,
     *ATTENTION,
+    *FACTORS,
     *EXCHANGES,
 )
 """Applied while the ops are whole, before `expand`."""
