@@ -70,6 +70,13 @@ def export(plan: Plan, folder: str | os.PathLike[str], results: int | None = Non
     return target
 
 
+ABSENT = (
+    ("matrix_products", "computes products", "write attention as products and a softmax"),
+    ("lapack", "calls SciPy's LAPACK", "compute it outside of the step"),
+)
+"""Modules of `backend/intrinsics/` that packages are without."""
+
+
 def _check(plan: Plan) -> None:
     """Raises ArgumentError for a plan that needs this package, UninitializedError for one without variables."""
     hosts = sorted({each.name for each in plan.instructions if each.kind == "host"})
@@ -86,12 +93,10 @@ def _check(plan: Plan) -> None:
             f"export: {', '.join(users)} calls a function of Numba's, which is compiled where it is defined",
             "compute it outside of the step; kernels take functions of numbers that raise nothing",
         )
-    with_products = sorted({name for name, code in native if "intrinsics.matrix_products" in code.wanted.text})
-    if with_products:
-        raise ArgumentError(
-            f"export: {', '.join(with_products)} computes products inside of its native code, which packages don't have",
-            "write attention as products and a softmax",
-        )
+    for module, what, instead in ABSENT:
+        names = sorted({name for name, code in native if f"intrinsics.{module}" in code.wanted.text})
+        if names:
+            raise ArgumentError(f"export: {', '.join(names)} {what} inside of its native code, which packages don't have", instead)
     if len(plan.bound) < len(plan.builder.cells):
         raise UninitializedError("export: the plan has no variables before its first run", "run it once")
 
