@@ -96,7 +96,8 @@ def _check(plan: Plan) -> None:
     for module, what, instead in ABSENT:
         names = sorted({name for name, code in native if f"intrinsics.{module}" in code.wanted.text})
         if names:
-            raise ArgumentError(f"export: {', '.join(names)} {what} inside of its native code, which packages don't have", instead)
+            where = f"export: {', '.join(names)} {what} inside of its native code"
+            raise ArgumentError(f"{where}, which packages don't have", instead)
     if len(plan.bound) < len(plan.builder.cells):
         raise UninitializedError("export: the plan has no variables before its first run", "run it once")
 
