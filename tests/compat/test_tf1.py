@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -335,3 +337,18 @@ def test_integers_by_zero_are_an_error():
         i, j = sgtf.placeholder(sgtf.int32, INTS.shape), sgtf.placeholder(sgtf.int32, J.shape)
         with sgtf.Session() as session, pytest.raises(sgtf.errors.InvalidArgumentError):
             session.run(i // j, {i: INTS, j: J * 0})
+
+
+def test_arguments_have_tensorflows_names_and_places():
+    """`name` follows the own parameters, deprecated names follow it; operands may be given by name."""
+    x = sgtf.constant([[1.0, 2.0]])
+    words = ["input_tensor", "axis", "keepdims", "name", "reduction_indices", "keep_dims"]
+    assert list(inspect.signature(sgtf.reduce_sum).parameters) == words
+    assert sgtf.reduce_sum(x, reduction_indices=1, keep_dims=True).shape == [1, 1]
+    assert sgtf.reduce_sum(x, 1, None, "sum", None, True).shape == [1, 1]
+    assert sgtf.add(x=1.0, y=x, name="by_name").op.name == "by_name"
+    assert sgtf.nn.softplus(features=x, name="soft").op.name == "soft"
+    assert sgtf.squeeze(x, squeeze_dims=[0]).shape == [2]
+    for call in (lambda: sgtf.add(1.0), lambda: sgtf.add(1.0, 2.0, x=3.0), lambda: sgtf.tanh(x, axis=1)):
+        with pytest.raises(TypeError):
+            call()

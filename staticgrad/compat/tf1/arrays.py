@@ -28,7 +28,7 @@ from .dtypes import as_dtype
 from .graph import get_default_graph
 from .handles import Handle
 from .shapes import TensorShape, extents, known_extents
-from .tensor import SIZES, Operand, array_of, define, extents_of, known, operation, pair, symbols, tensor
+from .tensor import SIZES, Operand, array_of, define, extents_of, known, operation, symbols, tensor
 
 newaxis = None
 
@@ -336,17 +336,14 @@ def one_hot(
 @operation("Select")
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """x where the condition holds, else y, both of one shape."""
-    if x is None and y is None:
-        from .gathering import where_true
+    from .gathering import select
 
-        return where_true(condition).symbol
-    if x is None or y is None:
-        raise ValueError("x and y must both be non-None or both be None.")
-    x, y = pair(x, y, "Select")
-    condition = tensor(condition)
-    if condition.ndim == 1 and x.ndim > 1:  # TensorFlow 1 chooses rows
-        condition = F.reshape(condition, (-1, *(1,) * (x.ndim - 1)))
-    return F.where(condition, x, y)
+    return select(condition, x, y, "Select", _of_rows)
+
+
+def _of_rows(condition: Any, x: Any) -> Any:
+    """TensorFlow 1 chooses rows by a condition with one axis."""
+    return F.reshape(condition, (-1, *(1,) * (x.ndim - 1))) if condition.ndim == 1 and x.ndim > 1 else condition
 
 
 @operation("Shape")

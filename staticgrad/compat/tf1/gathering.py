@@ -275,9 +275,7 @@ def reverse_sequence(
 ) -> Any:  # fmt: skip
     """Each sequence reversed up to its length."""
     x, lengths = input, F.astype(seq_lengths, np.int64)
-    along = (seq_dim if seq_axis is None else seq_axis) or 0
-    batch = (batch_dim if batch_axis is None else batch_axis) or 0
-    shape = extents_of(x)
+    along, batch, shape = seq_axis or 0, batch_axis or 0, extents_of(x)
     steps = np.arange(shape[along]).reshape([-1 if a == along else 1 for a in range(x.ndim)])
     ends = F.reshape(lengths, tuple(-1 if a == batch else 1 for a in range(x.ndim)))
     place = static.constant(steps)
@@ -312,9 +310,14 @@ def searchsorted(sorted_sequence: Pair, values: Pair, side: str = "left", out_ty
 @operation("SelectV2")
 def where_v2(condition: Any, x: Any = None, y: Any = None) -> Any:
     """x where the condition holds, else y, all broadcast together; the positions of true elements without x and y."""
+    return select(condition, x, y, "SelectV2", lambda condition, x: condition)
+
+
+def select(condition: Any, x: Any, y: Any, label: str, fitted: Callable[[Any, Any], Any]) -> Any:
+    """x where the condition holds, fitted to x, else y; the positions of true elements without x and y."""
     if x is None and y is None:
         return where_true(condition).symbol
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    x, y = pair(x, y, "SelectV2")
-    return F.where(tensor(condition), x, y)
+    x, y = pair(x, y, label)
+    return F.where(fitted(tensor(condition), x), x, y)

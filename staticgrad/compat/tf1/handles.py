@@ -145,7 +145,11 @@ class Handle:
     @property
     def symbol(self) -> Symbol:
         """The same tensor for this library's functions."""
-        raise NotImplementedError
+        found = MOVED.find(self.graph, self.node) if MOVED.levels else None
+        return self._symbol() if found is None else found
+
+    def _symbol(self) -> Symbol:
+        return Symbol(self.graph, self.node)
 
     @property
     def op(self) -> Operation:
@@ -212,14 +216,6 @@ class Tensor(Handle):
     def __init__(self, graph: Graph, node: Node):
         self.graph = graph
         self.node = node
-
-    @property
-    def symbol(self) -> Symbol:
-        if MOVED.levels:
-            found = MOVED.find(self.graph, self.node)
-            if found is not None:
-                return found
-        return Symbol(self.graph, self.node)
 
     def __bool__(self) -> bool:
         raise TypeError(

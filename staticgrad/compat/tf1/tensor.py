@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +23,10 @@ def mapped(fn: Callable[..., Any], first: Any, *others: Any) -> Any:
     if isinstance(first, dict):
         return {key: mapped(fn, item, *(o[key] for o in others)) for key, item in first.items()}
     if isinstance(first, (list, tuple)):
-        items = [mapped(fn, *parts) for parts in zip(first, *others, strict=True)]
+        if others:
+            items = [mapped(fn, *parts) for parts in zip(first, *others, strict=True)]
+        else:
+            items = [mapped(fn, item) for item in first]
         return type(first)(*items) if hasattr(first, "_fields") else type(first)(items)
     return fn(first, *others)
 
@@ -175,36 +179,48 @@ def operation(
         changes |= {name: _operand for name in names if parameters[name].annotation == "Operand"}
         both = [name for name in names if parameters[name].annotation == "Pair"]
         added = [inspect.Parameter(key, KIND, default=None, annotation="Any") for key in ("name", *deprecated)]
+        count = len(names)
         if any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
-            added = [p.replace(kind=p.KEYWORD_ONLY) for p in added]
+            added, count = [p.replace(kind=p.KEYWORD_ONLY) for p in added], sys.maxsize
         whole = own.replace(parameters=[*parameters.values(), *added])
 
         def write(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-            bound = own.bind(*args, **kwargs)
-            given = bound.arguments
+            given = {**dict(zip(names, args, strict=False)), **kwargs}
+            if not (changes or both) or len(given) < len(args) + len(kwargs):  # an argument is there twice: a TypeError
+                return fn(*args, **kwargs)
             for name, change in changes.items():
                 if name in given:
                     given[name] = change(given[name])
-            if both:
-                first, second = (given.get(name) for name in both)
-                given |= zip(both, pair(first, second, type_ or default), strict=True)
-            return fn(*bound.args, **bound.kwargs)
+            if both and both[0] in given and both[1] in given:
+                first, second = pair(given[both[0]], given[both[1]], type_ or default)
+                given.update({both[0]: first, both[1]: second})
+            placed = [given.pop(name) for name in names[: len(args)]]
+            return fn(*placed, **given)
+
+        def renewed(args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+            """Arguments without deprecated names and `name`, and that."""
+            bound = whole.bind(*args, **kwargs)
+            given = bound.arguments
+            name = given.pop("name", None)
+            for key, newer in deprecated.items():
+                value = given.pop(key, None)
+                if value is not None and given.get(newer) is None:
+                    given[newer] = value
+            return bound.args, bound.kwargs, name
 
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
             if spelled:  # TensorFlow's word for it is a name of this module, or of Python
                 kwargs = {spelled.get(key, key): value for key, value in kwargs.items()}
-            bound = whole.bind(*args, **kwargs)
-            name = bound.arguments.pop("name", None)
-            for key, newer in deprecated.items():
-                value = bound.arguments.pop(key, None)
-                if value is not None and bound.arguments.get(newer) is None:
-                    bound.arguments[newer] = value
-            graph = graph_of((bound.args, bound.kwargs))
+            if len(args) > count or (deprecated and not deprecated.keys().isdisjoint(kwargs)):
+                args, kwargs, name = renewed(args, kwargs)
+            else:
+                name = kwargs.pop("name", None)
+            graph = graph_of((args, kwargs))
             graph.check_open()
             with using(graph):
                 before = len(graph.nodes)
-                given = symbols(bound.args), symbols(bound.kwargs)
+                given = symbols(args), symbols(kwargs)
                 try:
                     out = write(*given)
                 except UnknownExtentError:
@@ -269,6 +285,8 @@ def define(
     annotated = [p.replace(annotation=kind if p.name in operands else "Any") for p in own.parameters.values()]
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if words and kwargs:  # by TensorFlow's names
+            return function(*own.bind(*args, **kwargs).args)
         return function(*args, **kwargs)
 
     call.__signature__ = inspect.Signature(annotated, return_annotation="Any")  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from .core import F, Symbol, static, updated, using
 from .errors import OutOfRangeError
 from .gathering import _positions
 from .graph import MAKERS, Graph, GraphKeys, get_default_graph
-from .handles import MOVED, Handle, Operation
+from .handles import Handle, Operation
 from .tensor import extents_of, operation, symbols, tensor
 
 
@@ -47,12 +47,7 @@ class Variable(Handle):
         if trainable:
             graph.add_to_collection(GraphKeys.TRAINABLE_VARIABLES, self)
 
-    @property
-    def symbol(self) -> Symbol:
-        if MOVED.levels:
-            found = MOVED.find(self.graph, self.node)
-            if found is not None:
-                return found
+    def _symbol(self) -> Symbol:
         return self.graph.variable_of[self.node]
 
     @property

@@ -17,7 +17,7 @@ from ..nn import spatial
 from ..train import optimizers
 from ..train.decay import get_global_step
 from ..train.optimizers import FtrlOptimizer
-from ..variable_scopes import variable_scope
+from ..variable_scopes import get_variable, variable_scope
 from ..variables import trainable_variables
 
 
@@ -106,8 +106,13 @@ def _applied(layer: Layer, inputs: Any, normalizer_fn: Any, normalizer_params: A
         out = normalizer_fn(out, **(normalizer_params or {}))
     if activation_fn is not None:
         out = activation_fn(out)
+    return _collected(out, outputs_collections, layer, collections)
+
+
+def _collected(out: Any, outputs_collections: Any, layer: Layer | None = None, collections: Any = None) -> Any:
+    """A result and the variables of its layer, entered in collections."""
     graph = get_default_graph()
-    for w in layer.weights:
+    for w in () if layer is None else layer.weights:
         graph.add_to_collections([GraphKeys.MODEL_VARIABLES, *(collections or [])], w)
     graph.add_to_collections(outputs_collections or [], out)
     return out
@@ -207,10 +212,7 @@ def batch_norm(
                 for update in updates:
                     graph.add_to_collection(updates_collections, update)
         out = out if activation_fn is None else activation_fn(out)
-        for w in layer.weights:
-            graph.add_to_collections([GraphKeys.MODEL_VARIABLES, *(variables_collections or [])], w)
-        graph.add_to_collections(outputs_collections or [], out)
-        return out
+        return _collected(out, outputs_collections, layer, variables_collections)
 
 
 def _pool(call: Callable[..., Any], label: str) -> Callable[..., Any]:
@@ -219,8 +221,7 @@ def _pool(call: Callable[..., Any], label: str) -> Callable[..., Any]:
         outputs_collections: Any = None, scope: str | None = None,
     ) -> Any:  # fmt: skip
         out = call(inputs, kernel_size, stride, padding, data_format, name=scope or label)
-        get_default_graph().add_to_collections(outputs_collections or [], out)
-        return out
+        return _collected(out, outputs_collections)
 
     pool.__name__, pool.__doc__ = label, "Windows of images, 2 apart unless told."
     return pool
@@ -231,9 +232,7 @@ max_pool2d, avg_pool2d = _pool(spatial.max_pool_v2, "MaxPool2D"), _pool(spatial.
 
 def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Any:
     """All axes but the first joined."""
-    out = core.flatten(inputs, name=scope or "Flatten")
-    get_default_graph().add_to_collections(outputs_collections or [], out)
-    return out
+    return _collected(core.flatten(inputs, name=scope or "Flatten"), outputs_collections)
 
 
 def dropout(
@@ -242,8 +241,7 @@ def dropout(
 ) -> Any:  # fmt: skip
     """Dropout while `is_training`."""
     out = core.dropout(inputs, 1 - keep_prob, noise_shape, seed, training=is_training, name=scope or "Dropout")
-    get_default_graph().add_to_collections(outputs_collections or [], out)
-    return out
+    return _collected(out, outputs_collections)
 
 
 def one_hot_encoding(labels: Any, num_classes: int, on_value: float = 1.0, off_value: float = 0.0) -> Any:
@@ -256,8 +254,6 @@ def embed_sequence(
     regularizer: Any = None, trainable: bool = True, scope: Any = None, reuse: Any = None,
 ) -> Any:  # fmt: skip
     """Rows of a table `embeddings` (vocab_size, embed_dim)."""
-    from ..variable_scopes import get_variable
-
     with variable_scope(scope, "EmbedSequence", reuse=reuse):
         table = get_variable(
             "embeddings", [vocab_size, embed_dim], initializer=initializer, regularizer=regularizer, trainable=trainable

@@ -229,9 +229,8 @@ class Dataset:
         size, spec = int(batch_size), self._spec
 
         def elements(source: AnyIterator[Element]) -> AnyIterator[Element]:
-            while chunk := list(islice(source, size)):
-                if len(chunk) == size or not drop_remainder:
-                    yield spec.nest(np.stack(column) for column in zip(*map(leaves_of, chunk), strict=True))
+            for columns in _columns(source, size, drop_remainder):
+                yield spec.nest(np.stack(column) for column in columns)
 
         extent = size if drop_remainder else None
         return self._then(elements, spec.each(lambda shape: TensorShape([extent]).concatenate(shape)))
@@ -256,10 +255,8 @@ class Dataset:
             return out
 
         def elements(source: AnyIterator[Element]) -> AnyIterator[Element]:
-            while chunk := list(islice(source, size)):
-                if len(chunk) == size or not drop_remainder:
-                    columns = zip(*map(leaves_of, chunk), strict=True)
-                    yield spec.nest(stacked(c, s, v) for c, s, v in zip(columns, wanted, fill, strict=True))
+            for columns in _columns(source, size, drop_remainder):
+                yield spec.nest(stacked(c, s, v) for c, s, v in zip(columns, wanted, fill, strict=True))
 
         extent = [size if drop_remainder else None]
         kinds = [(k, TensorShape(extent).concatenate(s)) for (k, _), s in zip(spec.kinds, wanted, strict=True)]
@@ -420,6 +417,13 @@ def _values_now(tensors: Sequence[Symbol]) -> Values:
             "Cannot capture a placeholder or variable in a one-shot iterator: make_initializable_iterator() takes its value "
             f"from a run. ({error})"
         ) from None
+
+
+def _columns(source: AnyIterator[Element], size: int, drop_remainder: bool) -> AnyIterator[Any]:
+    """The components of so many elements at a time, each as a sequence."""
+    while chunk := list(islice(source, size)):
+        if len(chunk) == size or not drop_remainder:
+            yield zip(*map(leaves_of, chunk), strict=True)
 
 
 def _arguments(element: Any) -> tuple[Any, ...]:

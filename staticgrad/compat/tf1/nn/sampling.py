@@ -100,10 +100,9 @@ def _logits(
     labels = F.astype(tensor(labels), np.int64)
     rows = F.take(weights, labels, axis=0)  # (batch, num_true, dim)
     true = F.add(F.squeeze(F.matmul(rows, F.expand_dims(inputs, 2)), 2), F.take(biases, labels, axis=0))
-    chosen = sampled
-    other = F.add(F.matmul(inputs, F.swapaxes(F.take(weights, chosen, axis=0), 0, 1)), F.take(biases, chosen, axis=0))
+    other = F.add(F.matmul(inputs, F.swapaxes(F.take(weights, sampled, axis=0), 0, 1)), F.take(biases, sampled, axis=0))
     if remove_accidental_hits:
-        hits = F.any(F.eq(F.expand_dims(labels, 2), F.reshape(chosen, (1, 1, -1))), axis=1)
+        hits = F.any(F.eq(F.expand_dims(labels, 2), F.reshape(sampled, (1, 1, -1))), axis=1)
         other = F.where(hits, F.full_like(other, float(np.finfo(np.float32).min)), other)
     if subtract_log_q:
         true = F.sub(true, F.log(true_count))

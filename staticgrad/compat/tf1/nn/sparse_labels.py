@@ -78,11 +78,10 @@ def _cleared(empty: Operand, rows: Operand) -> Any:
 def _of_sparse(indices: Operand, values: Operand, shape: Any, logits: Operand, lengths: Operand) -> Any:
     classes = extents_of(logits)[-1]
     rows, longest = (int(n) for n in shape)
-    places = indices
-    flat = F.add(F.mul(places[:, 0], longest), places[:, 1])
+    flat = F.add(F.mul(indices[:, 0], longest), indices[:, 1])
     labels = F.index_add(static.constant(np.zeros(rows * longest, np.int64)), 0, flat, F.astype(values, np.int64))
-    ones = F.ones_like(places[:, 0])
-    sizes = F.index_add(static.constant(np.zeros(rows, np.int64)), 0, places[:, 0], ones)
+    ones = F.ones_like(indices[:, 0])
+    sizes = F.index_add(static.constant(np.zeros(rows, np.int64)), 0, indices[:, 0], ones)
     return functional.ctc_loss(
         functional.log_softmax(logits, -1), F.reshape(labels, (rows, longest)), F.astype(lengths, np.int64), sizes,
         blank=classes - 1, reduction="none",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..arrays import zeros_like
+from ..arrays import ones_like, zeros_like
 from ..core import F, communicators, static, using
 from ..dtypes import float32
 from ..gradients import IndexedSlices, gradients, rows_once
@@ -138,9 +138,14 @@ class Optimizer:
         """Updates of the shared variables."""
         return []
 
+    accumulator = ""
+    """The slot that begins as the number `start`; others begin as zeros."""
+    start = 0.0
+
     def initial(self, var: Any, slot: str) -> Any:
-        """The first value of a slot: zeros."""
-        return zeros_like(var.initial_value)
+        """The first value of a slot."""
+        zeros = zeros_like(var.initial_value)
+        return zeros + self.start if slot == self.accumulator else zeros
 
     def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
         """The new values of the slots by name, and that of the variable under ""."""
@@ -271,8 +276,6 @@ class RMSPropOptimizer(Optimizer):
             self.slot_names = ("rms", "momentum", "mg")
 
     def initial(self, var: Any, slot: str) -> Any:
-        from ..arrays import ones_like
-
         return ones_like(var.initial_value) if slot == "rms" else zeros_like(var.initial_value)
 
     def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
@@ -290,7 +293,7 @@ class RMSPropOptimizer(Optimizer):
 class AdagradOptimizer(Optimizer):
     """accum += grad^2; var -= learning_rate * grad / sqrt(accum). Duchi et al., JMLR 12 (2011)."""
 
-    slot_names = ("accumulator",)
+    slot_names, accumulator = ("accumulator",), "accumulator"
 
     def __init__(
         self, learning_rate: Any, initial_accumulator_value: float = 0.1, use_locking: bool = False, name: str = "Adagrad"
@@ -299,9 +302,6 @@ class AdagradOptimizer(Optimizer):
             raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
         super().__init__(use_locking, name)
         self.learning_rate, self.start = learning_rate, initial_accumulator_value
-
-    def initial(self, var: Any, slot: str) -> Any:
-        return zeros_like(var.initial_value) + self.start
 
     def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
         accum = F.add(slots["accumulator"], F.square(grad))
@@ -367,7 +367,7 @@ class ProximalGradientDescentOptimizer(_Penalized):
 class ProximalAdagradOptimizer(_Penalized):
     """Adagrad's step, then the proximal step of l1 and l2 penalties. Duchi and Singer, NIPS 2009."""
 
-    slot_names = ("accumulator",)
+    slot_names, accumulator = ("accumulator",), "accumulator"
 
     def __init__(
         self, learning_rate: Any, initial_accumulator_value: float = 0.1, l1_regularization_strength: float = 0.0,
@@ -377,9 +377,6 @@ class ProximalAdagradOptimizer(_Penalized):
             raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
         super().__init__(learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name)
         self.start = initial_accumulator_value
-
-    def initial(self, var: Any, slot: str) -> Any:
-        return zeros_like(var.initial_value) + self.start
 
     def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
         accum = F.add(slots["accumulator"], F.square(grad))
@@ -391,6 +388,7 @@ class AdagradDAOptimizer(_Penalized):
     """Dual averaging with Adagrad's scale. Duchi et al., JMLR 12 (2011)."""
 
     slot_names = ("gradient_accumulator", "gradient_squared_accumulator")
+    accumulator = "gradient_squared_accumulator"
 
     def __init__(
         self, learning_rate: Any, global_step: Any, initial_gradient_squared_accumulator_value: float = 0.1,
@@ -400,9 +398,6 @@ class AdagradDAOptimizer(_Penalized):
         super().__init__(learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name)
         self.global_step: Variable = global_step
         self.start = initial_gradient_squared_accumulator_value
-
-    def initial(self, var: Any, slot: str) -> Any:
-        return zeros_like(var.initial_value) if slot == "gradient_accumulator" else zeros_like(var.initial_value) + self.start
 
     def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
         step = F.add(F.astype(self.global_step.symbol, var.dtype), 1)
@@ -418,7 +413,7 @@ class AdagradDAOptimizer(_Penalized):
 class FtrlOptimizer(_Penalized):
     """Follow the regularized leader. McMahan et al., KDD 2013."""
 
-    slot_names = ("accum", "linear")
+    slot_names, accumulator = ("accum", "linear"), "accum"
 
     def __init__(
         self, learning_rate: Any, learning_rate_power: float = -0.5, initial_accumulator_value: float = 0.1,
@@ -432,9 +427,6 @@ class FtrlOptimizer(_Penalized):
         self.power, self.start, self.shrinkage, self.beta = (
             learning_rate_power, initial_accumulator_value, l2_shrinkage_regularization_strength, beta,
         )  # fmt: skip
-
-    def initial(self, var: Any, slot: str) -> Any:
-        return zeros_like(var.initial_value) + self.start if slot == "accum" else zeros_like(var.initial_value)
 
     def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
         rate, l1, l2 = _number(self.learning_rate, var), _number(self.l1, var), _number(self.l2, var)

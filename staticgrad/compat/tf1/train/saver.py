@@ -89,12 +89,11 @@ class Saver:
 
     def _write_meta(self, path: str) -> None:
         """The graph beside the checkpoint, where text can hold it; a log entry says why not."""
-        graph = next((v.graph for v in self._variables.values()), get_default_graph())
+        graph = self._graph()
         known = len(graph.nodes)
         if self._meta is None or self._meta[0] != known:
             try:
-                names = {key: v.op.name for key, v in self._variables.items()}
-                self._meta = known, export_meta_graph(graph=graph, saver_def=names).SerializeToString()
+                self._meta = known, export_meta_graph(graph=graph, saver_def=self.as_saver_def()).SerializeToString()
             except ValueError as error:
                 info("%s is not written: %s", os.path.basename(path), error)
                 self._meta = known, b""
@@ -104,8 +103,10 @@ class Saver:
 
     def export_meta_graph(self, filename: str | None = None, **options: Any) -> Any:
         """See `tf.train.export_meta_graph`; the names that this saver gives are part of it."""
-        graph = next((v.graph for v in self._variables.values()), get_default_graph())
-        return export_meta_graph(filename, saver_def={key: v.op.name for key, v in self._variables.items()}, graph=graph)
+        return export_meta_graph(filename, saver_def=self.as_saver_def(), graph=self._graph())
+
+    def _graph(self) -> Any:
+        return next((v.graph for v in self._variables.values()), get_default_graph())
 
     def as_saver_def(self) -> dict[str, str]:
         """The names in a checkpoint, and of the variables."""
@@ -206,14 +207,16 @@ class CheckpointState:
         self.model_checkpoint_path, self.all_model_checkpoint_paths = latest, paths
 
 
+def _with(paths: list[str] | None, last: str) -> list[str]:
+    return [*(paths or []), *([] if paths and last in paths else [last])]
+
+
 def generate_checkpoint_state_proto(
     save_dir: str, model_checkpoint_path: str, all_model_checkpoint_paths: list[str] | None = None,
     all_model_checkpoint_timestamps: Any = None, last_preserved_timestamp: Any = None,
 ) -> CheckpointState:  # fmt: skip
     """A state in which paths in `save_dir` are relative to it."""
-    paths = [*(all_model_checkpoint_paths or [])]
-    if model_checkpoint_path not in paths:
-        paths.append(model_checkpoint_path)
+    paths = _with(all_model_checkpoint_paths, model_checkpoint_path)
     if not os.path.isabs(save_dir):
         return CheckpointState(os.path.relpath(model_checkpoint_path, save_dir), [os.path.relpath(p, save_dir) for p in paths])
     return CheckpointState(model_checkpoint_path, paths)
@@ -224,10 +227,7 @@ def update_checkpoint_state(
     latest_filename: str | None = None, all_model_checkpoint_timestamps: Any = None, last_preserved_timestamp: Any = None,
 ) -> None:  # fmt: skip
     """Write the file `checkpoint` of a folder."""
-    paths = [*(all_model_checkpoint_paths or [])]
-    if model_checkpoint_path not in paths:
-        paths.append(model_checkpoint_path)
-    _write_state(save_dir, model_checkpoint_path, paths, latest_filename)
+    _write_state(save_dir, model_checkpoint_path, _with(all_model_checkpoint_paths, model_checkpoint_path), latest_filename)
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
