@@ -116,6 +116,7 @@ from .interchange import protocols
 from .namespaces.modules import is_module
 from .namespaces.paths import PATHS
 from .namespaces.random import get_rng_state, initial_seed, seed, set_rng_state
+from .operators import autocasting as _autocasting
 from .operators.sizes import Size
 from .ops.operands import promoted
 from .ops.random import Generator
@@ -431,13 +432,13 @@ def set_default_device(device: Any) -> None:
 
 
 def is_autocast_enabled(device_type: str = "cpu") -> builtins.bool:
-    """False: there is one precision."""
-    return False
+    """Whether `autocast` is on, for the CPU."""
+    return device_type == "cpu" and _autocasting()
 
 
 def is_autocast_cpu_enabled() -> builtins.bool:
-    """False: there is one precision."""
-    return False
+    """Whether `autocast` is on."""
+    return _autocasting()
 
 
 def is_anomaly_check_nan_enabled() -> builtins.bool:

@@ -10,6 +10,8 @@ import pytest
 import staticgrad as sg
 from staticgrad import optim
 
+F = sg.nn.functional
+
 
 def course(c: Any, clip: bool) -> tuple[list[float], list[bool], dict[str, Any], np.ndarray]:
     """The scale after each step, whether the parameter moved, the scaler's state and the parameter."""
@@ -101,3 +103,99 @@ def test_misuse():
     ):
         with pytest.raises(RuntimeError, match=message):
             call()
+
+
+# autocast ----------------------------------------------------------------------------------------------------------------
+
+KINDS = ("bfloat16", "float16")
+FUNCTIONS: dict[str, tuple[Any, str, str]] = {  # the dtypes of results for float32, and for 16 bits: "half" is the chosen one
+    "@": (lambda x: x @ x.T, "half", "half"),
+    "mm": (lambda x: sg.mm(x, x.T), "half", "half"),
+    "addmm": (lambda x: sg.addmm(sg.ones(3), x, x.T), "half", "half"),
+    "einsum": (lambda x: sg.einsum("ij,kj->ik", x, x), "half", "half"),
+    "linear": (lambda x: F.linear(x, sg.ones(2, 4), sg.ones(2)), "half", "half"),
+    "conv1d": (lambda x: F.conv1d(x[None], sg.ones(1, 3, 2)), "half", "half"),
+    "attention": (lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None]), "half", "half"),
+    "multi_dot": (lambda x: sg.linalg.multi_dot([x, x.T, x]), "half", "half"),
+    "lstm": (lambda x: sg.nn.LSTM(4, 2)(x[:, None])[0], "half", "half"),
+    "mv": (lambda x: sg.mv(x, x[0]), "float32", "half"),
+    "softmax": (lambda x: x.softmax(-1), "float32", "half"),
+    "layer_norm": (lambda x: F.layer_norm(x, (4,)), "float32", "half"),
+    "sum": (lambda x: x.sum(), "float32", "half"),
+    "cross_entropy": (lambda x: F.cross_entropy(x, sg.tensor([0, 1, 2])), "float32", "float32"),
+    "mse_loss": (lambda x: F.mse_loss(x, x * 2), "float32", "float32"),
+    "prod": (lambda x: x.prod(), "float32", "float32"),
+    "cdist": (lambda x: sg.cdist(x, x), "float32", "float32"),
+    "promotion": (lambda x: sg.cat([x, sg.ones(1, 4)]) + 1, "float32", "float32"),
+}
+
+
+@pytest.mark.usefixtures("interpreted")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_autocast_chooses_dtypes_as_pytorch_does(name: str, kind: str):
+    function, *expected = FUNCTIONS[name]
+    x = sg.rand(3, 4)
+    for operand, dtype in zip((x, x.to(kind)), expected, strict=True):
+        with sg.autocast("cpu", dtype=getattr(sg, kind)):
+            found = [function(operand), sg.compile(function)(operand)]
+        for result in found:
+            assert result.dtype.name == {"half": kind}.get(dtype, dtype)
+    assert function(x).dtype is sg.float32
+    double = x.double()
+    with sg.autocast("cpu"):
+        assert (double @ double.T).dtype is sg.float64
+
+
+@pytest.mark.usefixtures("interpreted")
+def test_a_compiled_function_follows_the_context():
+    step = sg.compile(lambda x: x @ x.T)
+    x = sg.ones(2, 2)
+    dtypes = [step(x).dtype.name]
+    with sg.autocast("cpu"):
+        dtypes.append(step(x).dtype.name)
+        with sg.autocast("cpu", enabled=False):
+            dtypes.append(step(x).dtype.name)
+        with sg.autocast("cpu", dtype=sg.float16):
+            dtypes.append(step(x).dtype.name)
+        assert sg.is_autocast_enabled()
+    dtypes.append(step(x).dtype.name)
+    assert dtypes == ["float32", "bfloat16", "float32", "float16", "float32"]
+    assert not sg.is_autocast_enabled()
+    assert sg.autocast("cpu")(lambda: (x @ x).dtype)() is sg.bfloat16
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_training_under_autocast(kind: str):
+    """Weights and their gradients stay float32; eager and compiled steps agree, and products are those of rounded operands."""
+
+    def losses(wrap: Any) -> list[float]:
+        sg.manual_seed(3)
+        net = sg.nn.Sequential(sg.nn.Linear(4, 6), sg.nn.Tanh(), sg.nn.Linear(6, 3))
+        optimizer = optim.SGD(net.parameters(), lr=0.5)
+        x, y = sg.randn(9, 4), sg.tensor([0, 1, 2] * 3)
+
+        def step(x, y):
+            optimizer.zero_grad()
+            with sg.autocast("cpu", dtype=getattr(sg, kind)):
+                loss = F.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        step = wrap(step)
+        found = [step(x, y).item() for _ in range(4)]
+        assert net[0].weight.grad.dtype is net[0].weight.dtype is sg.float32
+        return found
+
+    eager = losses(lambda step: step)
+    assert eager[-1] < eager[0]
+    np.testing.assert_allclose(losses(sg.compile), eager, 2e-3)
+
+
+def test_functions_of_the_user_cast_their_operands():
+    forward = sg.amp.custom_fwd(lambda x: x @ x, device_type="cpu", cast_inputs=sg.float32)
+    x = sg.ones(2, 2, dtype=sg.bfloat16)
+    assert forward(x).dtype is sg.bfloat16
+    with sg.autocast("cpu"):
+        assert forward(x).dtype is sg.float32

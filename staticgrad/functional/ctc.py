@@ -10,7 +10,7 @@ import numpy as np
 from ..base.types import int64, shape_text
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Operators, Tensor, TensorLike, spelled
+from ..operators import F, Operators, Tensor, TensorLike, autocasts, spelled
 from ..ops.control.scan import scan
 from ..ops.settings import operand
 from .checks import check_floating, check_reduction
@@ -20,6 +20,7 @@ NEVER = -1e30
 
 
 @spelled
+@autocasts
 def ctc_loss(
     log_probs: TensorLike, targets: TensorLike, input_lengths: TensorLike | Sequence[int],
     target_lengths: TensorLike | Sequence[int], blank: int = 0, reduction: str = "mean", zero_infinity: bool = False,

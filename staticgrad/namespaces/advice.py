@@ -41,7 +41,7 @@ FAMILIES = (
      "that passes may change (sg.graph_pass); sg.onnx writes files"),
     (r"(nested|masked)$", "use padded tensors and masks: nn.utils.rnn.pad_sequence, sg.where"),
     (r"(multiprocessing|futures|Future|fork|wait)$", "use Python's own; DataLoader has worker processes"),
-    (r"(set|get|is|clear)_autocast|autocast_", "there is one precision: sg.autocast changes nothing"),
+    (r"(set|get|is|clear)_autocast|autocast_", "write `with sg.autocast(\"cpu\"):`, and ask sg.is_autocast_enabled()"),
     (r"([A-Z]\w*Type|Script\w+|Graph\w+|AliasDb|CompilationUnit|Code|FunctionSchema|JITException|LiteScriptModule|FileCheck"
      r"|parse_\w+|import_ir\w+|merge_type\w+|unify_type\w+)$", "it is part of TorchScript: sg.compile(f) compiles a function"),
     (r"(as_strided_|resize_as_)$", "a tensor keeps its memory and shape: use as_strided, reshape or sg.empty"),

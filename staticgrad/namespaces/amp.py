@@ -1,5 +1,4 @@
-"""`sg.amp`: mixed precision as PyTorch spells it. There is one precision here, so it can only be switched off. A loss can be
-scaled nevertheless, on the CPU as in PyTorch."""
+"""`sg.amp`: mixed precision on the CPU as in PyTorch: products in a dtype of 16 bits, and scaled losses."""
 
 from __future__ import annotations
 
@@ -10,47 +9,70 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..base.dtypes import as_dtype
-from ..base.types import get_default_dtype
+from ..base.dtypes import HALF, as_dtype, bfloat16
 from ..eager import Tensor, no_grad
 from ..errors import ArgumentError, GradientError
-from ..operators import F, frontends, is_tensor, state
+from ..operators import F, frontends, interception, is_tensor, state, to_precision
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class autocast:
-    """A context, or a decorator, that changes nothing.
+    """A context, or a decorator, in which products compute in bfloat16 or float16 and losses in float32.
 
-    With a GPU's `device_type` it warns, as PyTorch does where there is no GPU. Raises ArgumentError for
-    `autocast("cpu")`, whose results would be of 16 bits in PyTorch: pass `enabled=False`.
+    device_type: "cpu"; with a GPU's it warns, as PyTorch does where there is no GPU, and changes nothing. dtype: bfloat16
+    unless given; with another one than float16 and bfloat16 it warns and changes nothing. PyTorch's lists say which functions
+    cast their operands (`operators/rounding.py`); gradients have the operands' dtypes. enabled=False: inside a context that
+    is on, all functions compute in the operands' dtypes.
+
+    Examples:
+        >>> with sg.autocast("cpu"):
+        ...     y = sg.ones(2, 3) @ sg.ones(3, 2)
+        >>> y.dtype, (y + sg.ones(2, 2)).dtype
+        (torch.bfloat16, torch.float32)
     """
 
     def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None):
-        self.device, self.dtype = device_type, dtype
-        if enabled and device_type == "cpu" and (dtype is None or as_dtype(dtype) != get_default_dtype()):
-            raise ArgumentError(
-                "autocast: there is one precision on the CPU", "leave it out, or pass enabled=False to compute in float32"
-            )
+        self.device, self.dtype = device_type, bfloat16 if dtype is None else dtype
         if enabled and device_type != "cpu":
             warnings.warn(
                 f"User provided device_type of {device_type!r}, but {device_type.upper()} is not available. Disabling",
                 stacklevel=2,
             )
-        self.enabled = False
+        elif enabled and as_dtype(self.dtype) not in HALF:
+            warnings.warn(
+                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
+                "CPU Autocast only supports dtype of torch.bfloat16, torch.float16 currently.",
+                stacklevel=2,
+            )
+            enabled = False
+        self.enabled = enabled and device_type == "cpu"
+        self._around: list[tuple[Any, Any]] = []
+        """Of each open block: what was chosen around it, and what turns off the short paths of operations."""
 
     def __enter__(self) -> autocast:
+        token = _Chosen()
+        interception.begin(token)
+        self._around.append((state.autocast, token))
+        if self.device == "cpu":
+            state.autocast = as_dtype(self.dtype) if self.enabled else None
         return self
 
     def __exit__(self, *error: Any) -> None:
-        pass
+        state.autocast, token = self._around.pop()
+        interception.end(token)
 
     def __call__(self, function: Function) -> Function:
         @functools.wraps(function)
         def call(*args: Any, **named: Any) -> Any:
-            return function(*args, **named)
+            with self:
+                return function(*args, **named)
 
         return call  # type: ignore[return-value]
+
+
+class _Chosen:
+    """What `interception` counts of one open block."""
 
 
 def _not_finite(gradients: Iterable[Any]) -> Any:
@@ -219,28 +241,42 @@ class GradScaler:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """False."""
-    return False
+    """Whether it is the CPU."""
+    return device_type == "cpu"
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
-    """The function itself, or a decorator that returns it: there is one precision.
+    """A decorator of the forward method of a Function. cast_inputs: inside `autocast`, floating operands are cast to this
+    dtype, and nothing else is.
 
     Examples:
         >>> sg.amp.custom_fwd(sg.sin, device_type="cpu") is sg.sin
         True
     """
-    return (lambda function: function) if fwd is None else fwd
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+    if cast_inputs is None:
+        return fwd
+
+    @functools.wraps(fwd)
+    def forward(*args: Any, **named: Any) -> Any:
+        if state.autocast is None or device_type != "cpu":
+            return fwd(*args, **named)
+        with autocast("cpu", enabled=False):
+            words = {name: to_precision(cast_inputs, a) for name, a in named.items()}
+            return fwd(*[to_precision(cast_inputs, a) for a in args], **words)
+
+    return forward
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """The same, of the backward method of a Function.
+    """The same of the backward method: the method itself, for gradients have the dtypes of what they belong to.
 
     Examples:
         >>> sg.amp.custom_bwd(sg.sin, device_type="cpu") is sg.sin
         True
     """
-    return custom_fwd(bwd, device_type=device_type)
+    return (lambda function: function) if bwd is None else bwd
 
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]

@@ -13,7 +13,7 @@ from ..base.types import DTypeLike
 from ..eager import zeros
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
-from ..operators import Array, F
+from ..operators import Array, F, autocasting
 from ..operators import Tensor as AnyTensor
 from ..ops.control.scan import scan
 from ..ops.settings import operand, size_text
@@ -124,7 +124,7 @@ class RNNBase(Module):
         ShapeError.
         """
         x = input.data if isinstance(input, PackedSequence) else input
-        if x.dtype != (kind := getattr(self, f"{WEIGHTS[0]}_l0").dtype):
+        if x.dtype != (kind := getattr(self, f"{WEIGHTS[0]}_l0").dtype) and not autocasting():
             raise ArgumentError(
                 f"RNN input dtype {x.dtype} does not match weight dtype {kind}. "
                 f"Convert input: input.to({kind}), or convert model: model.to({x.dtype})"

@@ -28,7 +28,7 @@ from .methods import WRITERS, Operators, foreign, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .open_numbers import OpenNumber, OpenNumbers
 from .overrides import NOBODY, ORDINARY, disabled_torch_function, taken, takes_over, taking, untaken
-from .rounding import rounded_once
+from .rounding import autocasting, autocasts, rounded_once, to_precision
 from .sizes import Count, Size, count_of
 from .spelling import (
     INPLACE,
@@ -79,6 +79,8 @@ __all__ = [
     "TensorLike",
     "Tensors",
     "append",
+    "autocasting",
+    "autocasts",
     "apply",
     "as_array",
     "as_it_is",
@@ -128,6 +130,7 @@ __all__ = [
     "takes_over",
     "taking",
     "tensor_method",
+    "to_precision",
     "top_level",
     "torch_function",
     "untaken",

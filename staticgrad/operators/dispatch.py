@@ -99,6 +99,8 @@ class State(threading.local):
         """The random numbers of the eager loop or branch under way; None outside of any."""
         self.untaken = 0
         """How many contexts are open in which no `__torch_function__` is asked; see `overrides.py`."""
+        self.autocast: Any = None
+        """The floating dtype of 16 bits in which products are computed; None outside of `autocast`."""
         self.levels: list[Any] = []
         """The function transforms (`vmap`, `jvp`, `grad`) whose functions are running, the innermost last."""
 
@@ -107,8 +109,8 @@ state = State()
 
 
 def intercepted() -> bool:
-    """Whether a tracer, or what runs in segments, takes over the operations of this thread."""
-    return state.tracer is not None or state.deferral is not None
+    """Whether a tracer, what runs in segments, or `autocast` takes over the operations of this thread."""
+    return state.tracer is not None or state.deferral is not None or state.autocast is not None
 
 
 def composite(function: Function) -> Function:

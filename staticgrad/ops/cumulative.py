@@ -26,7 +26,19 @@ from ..base.types import (
 )
 from ..errors import ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, OverComplex, Reduction, Routine, Scratch, define
-from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, routed, spelled, tensor_method, torch_function
+from ..operators import (
+    F,
+    Tensor,
+    TensorLike,
+    apply,
+    autocasts,
+    enter_as,
+    numpy_twin,
+    routed,
+    spelled,
+    tensor_method,
+    torch_function,
+)
 from . import attributes as at
 from . import return_types
 from .batching import linear
@@ -281,6 +293,7 @@ prod_op = define(
 
 
 @torch_function(np.prod, cached=routed)
+@autocasts
 def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product along `dim`, of all elements for None; integers in int64.
 

@@ -16,6 +16,7 @@ from ..operators import (
     Tensor,
     TensorLike,
     apply,
+    autocasts,
     by_method,
     composite,
     frontends,
@@ -87,6 +88,7 @@ matmul_op = define(
 
 @tensor_method(cached=by_method)
 @numpy_twin(np.matmul)
+@autocasts
 def matmul(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
     """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
@@ -114,6 +116,7 @@ def matmul(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -
 
 
 @torch_function(np.dot, words={"other": "tensor"}, cached=routed)
+@autocasts
 def dot(input: TensorLike, tensor: TensorLike) -> Tensor:
     """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there).
 

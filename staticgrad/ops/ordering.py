@@ -15,7 +15,20 @@ from ..base.dtypes import SHORT
 from ..base.types import FLOATING, TensorType, bool_, int64, normalize_axis, shape_text
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, Routine, define
-from ..operators import F, Operators, Symbol, Tensor, apply, enter_as, numpy_twin, respelled, routed, spelled, torch_function
+from ..operators import (
+    F,
+    Operators,
+    Symbol,
+    Tensor,
+    apply,
+    autocasts,
+    enter_as,
+    numpy_twin,
+    respelled,
+    routed,
+    spelled,
+    torch_function,
+)
 from . import attributes as at
 from . import return_types
 from .batching import searched
@@ -434,6 +447,7 @@ def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolat
 
 
 @torch_function(np.quantile)
+@autocasts
 def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """The q-quantiles along `dim` (of all elements for None), q a number or several in [0, 1], along a new first axis.
 
@@ -444,6 +458,7 @@ def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, 
 
 
 @torch_function(np.nanquantile)
+@autocasts
 def nanquantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """`quantile`, of which NaN are left out."""
     result: Tensor = _quantile("nanquantile", input, q, dim, keepdim, interpolation)

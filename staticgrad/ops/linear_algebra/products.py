@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.types import INEXACT, broadcast_shapes, int64, normalize_axis, shape_text
 from ...errors import ArgumentError, ShapeError
-from ...operators import F, Operators, Tensor, composite, enter_as, is_tensor, routed, spelled, torch_function
+from ...operators import F, Operators, Tensor, autocasts, composite, enter_as, is_tensor, routed, spelled, torch_function
 from ..linear import matmul, outer
 from ..operands import dtype_of, extent, integer, ndim_of
 from ..slicing import cut
@@ -47,6 +47,7 @@ def bmm(input: Any, mat2: Any) -> Tensor:
 
 
 @torch_function(cached=routed)
+@autocasts
 def mv(input: Any, vec: Any) -> Tensor:
     """The product of a matrix and a vector. Raises ShapeError.
 
@@ -116,6 +117,7 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
 
 
 @torch_function(np.vdot)
+@autocasts
 def vdot(input: Any, other: Any) -> Tensor:
     """The product of two vectors, of which the first is conjugated."""
     _of_axes("vdot", (input, 1), (other, 1))

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...base import types as sg_types
 from ...eager.tensor import Tensor
+from ...operators import state
 from ..effects import Effect
 from ..guards import MISSING, Guards, Read, contents, has, is_a
 from ..module_settings import settings_of
@@ -38,6 +39,7 @@ class StateWatcher(ABC):
         self.conditions: list[Read] = []
         """Guards on numbers that are arguments."""
         self.log.read("item", vars(sg_types), "default_float", sg_types.get_default_dtype(), "the default dtype")
+        self.log.read("attribute", state, "autocast", state.autocast, "the dtype of autocast")
         for label, value in roots:
             self.log.see(value, label)
 
