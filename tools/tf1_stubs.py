@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import textwrap
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from staticgrad.compat import tf1
 from staticgrad.compat.tf1.names import NAMES, SPACES
@@ -64,16 +66,28 @@ def _stub(path: str) -> str:
             for each in getattr(module, entry[1:]) if entry.startswith("*") else [name]:
                 names.add(each)
                 place = f"from {_relative(path, source)} import {own or each} as {each}"
-                lines.add(place if (own or each) in _written(source) else f"{each}: Any")
+                lines.add(place if (own or each) in _written(source) else _told(each, vars(module)[own or each]))
     spaces = {*NAMES, *SPACES, *map(_parent, SPACES)} - {path}
     inner = {space[len(path) :].strip(".") for space in spaces if _parent(space) == path}
     lines |= {f"from . import {name} as {name}" for name in inner}
     listed = textwrap.wrap(", ".join(f'"{name}"' for name in sorted(names | inner)) + ",", WIDTH, break_long_words=False)
     missing = [] if path else ["def __getattr__(name: str) -> Any: ..."]
-    lines |= {"from typing import Any"} if missing or any(line.endswith(": Any") for line in lines) else set()
+    lines |= {"from typing import Any"} if missing or any("Any" in line for line in lines) else set()
     imported = sorted(line for line in lines if line.startswith("from"))
     made = sorted(lines - {*imported})
     return "\n".join([HEADER, *imported, *made, *missing, "__all__ = [", *(f"    {line}" for line in listed), "]"]) + "\n"
+
+
+def _told(name: str, value: Any) -> str:
+    """What a checker is told of a name that a table makes: a function's parameters."""
+    if not inspect.isfunction(value):
+        return f"{name}: Any"
+    words: list[str] = []
+    for p in inspect.signature(value).parameters.values():
+        star = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
+        words += ["*"] if p.kind is p.KEYWORD_ONLY and not any(word.startswith("*") for word in words) else []
+        words.append(f"{star}{p.name}: Any{'' if p.default is p.empty else ' = ...'}")
+    return f"def {name}({', '.join(words)}) -> Any: ..."
 
 
 def _parent(space: str) -> str:

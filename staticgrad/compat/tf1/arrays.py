@@ -14,7 +14,6 @@ from .core import (
     F,
     Symbol,
     TensorType,
-    UnknownExtentError,
     UnrankedType,
     apply,
     functional,
@@ -28,7 +27,7 @@ from .dtypes import as_dtype
 from .graph import get_default_graph
 from .handles import Handle
 from .shapes import TensorShape, extents, known_extents
-from .tensor import SIZES, Operand, array_of, define, extents_of, known, operation, symbols, tensor
+from .tensor import SIZES, Operand, array_of, define, extent_of, extents_of, known, operation, symbols, tensor
 
 newaxis = None
 
@@ -249,18 +248,14 @@ def _parts(value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None =
 def split(value: Operand, num_or_size_splits: Any, axis: int = 0, num: int | None = None) -> list[Any]:
     """The value cut into a number of equal parts, or into parts of the given sizes."""
     if isinstance(num_or_size_splits, (int, np.integer)):
-        count, total = int(num_or_size_splits), value.shape[axis]
-        if total is None:
-            raise UnknownExtentError(f"split: the extent along axis {axis} is unknown until the graph runs")
+        count, total = int(num_or_size_splits), extent_of(value, axis)
         if total % count:
             raise ValueError(f"Dimension size must be evenly divisible by {count} but is {total}")
         sizes = [total // count] * count
     else:
         sizes = [int(s) for s in num_or_size_splits]
         if -1 in sizes:
-            if value.shape[axis] is None:
-                raise UnknownExtentError(f"split: the extent along axis {axis} is unknown until the graph runs")
-            sizes[sizes.index(-1)] = value.shape[axis] - sum(sizes) - 1
+            sizes[sizes.index(-1)] = extent_of(value, axis) - sum(sizes) - 1
         if value.shape[axis] is not None and sum(sizes) != value.shape[axis]:
             raise ValueError(f"sizes {sizes} do not add up to the extent {value.shape[axis]}")
     before, parts, start = (slice(None),) * (axis % value.ndim), [], 0

@@ -2,11 +2,11 @@
 
 from .math import invert as invert
 from typing import Any
-bitwise_and: Any
-bitwise_or: Any
-bitwise_xor: Any
-left_shift: Any
-right_shift: Any
+def bitwise_and(x: Any, y: Any, name: Any = ...) -> Any: ...
+def bitwise_or(x: Any, y: Any, name: Any = ...) -> Any: ...
+def bitwise_xor(x: Any, y: Any, name: Any = ...) -> Any: ...
+def left_shift(x: Any, y: Any, name: Any = ...) -> Any: ...
+def right_shift(x: Any, y: Any, name: Any = ...) -> Any: ...
 __all__ = [
     "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift",
 ]

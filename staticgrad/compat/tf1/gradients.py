@@ -12,7 +12,7 @@ import numpy as np
 from .core import Definition, F, Node, Symbol, Written, call_symbols, postorder, pytree, static, using
 from .graph import MAKERS, Graph
 from .handles import Handle, Tensor
-from .tensor import graph_of, handles, symbols, tensor
+from .tensor import graph_of, handles, listed, symbols, tensor
 
 # sparse gradients -----------------------------------------------------------------------------------------------------
 
@@ -190,10 +190,6 @@ class AggregationMethod:
     EXPERIMENTAL_TREE, EXPERIMENTAL_ACCUMULATE_N = 1, 2
 
 
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
-
-
 def gradients(
     ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", colocate_gradients_with_ops: bool = False,
     gate_gradients: bool = False, aggregation_method: Any = None, stop_gradients: Any = None,
@@ -210,8 +206,8 @@ def gradients(
         zeros = UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
     except ValueError:
         raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}") from None
-    sources, roots = _listed(xs), _listed(ys)
-    seeds = None if grad_ys is None else symbols(_listed(grad_ys))
+    sources, roots = listed(xs), listed(ys)
+    seeds = None if grad_ys is None else symbols(listed(grad_ys))
     if seeds is not None and len(seeds) != len(roots):
         raise ValueError(f"Passed {len(seeds)} grad_ys for {len(roots)} ys")
     for what, given in (("y", roots), ("x", sources)):
@@ -225,7 +221,7 @@ def gradients(
         found: list[Any] = [None] * len(smooth)
         if ends:
             cotangents = None if seeds is None else [seed for _, seed in ends]
-            stops = symbols(_listed(stop_gradients or []))
+            stops = symbols(listed(stop_gradients or []))
             found = static.gradients(symbols([y for y, _ in ends]), symbols(smooth), cotangents, stops)
         rest = iter(found)
         pairs = [(next(rest) if x.dtype.is_floating else None, x) for x in sources]
@@ -253,7 +249,7 @@ def hessians(
     """For each x the second derivatives of the sum of ys, of the shape of x twice. Raises ValueError for unknown extents."""
     from .arrays import convert_to_tensor, reshape, stack, unstack
 
-    sources = _listed(xs)
+    sources = listed(xs)
     result = []
     for x, first in zip(sources, gradients(ys, sources), strict=True):
         if first is None or not first.shape.is_fully_defined():
@@ -363,7 +359,7 @@ def overridden(graph: Graph, type_: str, given: Any, out: Any) -> Any:
         def write(owner: Graph, given: list[Any]) -> list[Any]:
             inputs, outputs, cotangents = given[:n], given[n : n + m], given[n + m :]
             op = DifferentiatedOp(owner, type_, type_, handles(owner, inputs), handles(owner, outputs), attrs)
-            found = _listed(fn(op, *handles(owner, cotangents)))
+            found = listed(fn(op, *handles(owner, cotangents)))
             if len(found) != n:
                 raise ValueError(f"Num gradients {len(found)} generated for op {name!r} do not match num inputs {n}")
             return _converted(found, inputs)
@@ -420,7 +416,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
                     here = grad
                     if owner is not graph or any(r.node not in owner for r in results):  # in the body of a loop: anew
                         _, here = fn(*handles(owner, given[:n]))
-                    found = _listed(here(*handles(owner, given[n:])))
+                    found = listed(here(*handles(owner, given[n:])))
                     if len(found) != n:
                         raise ValueError(
                             f"custom_gradient function expected to return {n} gradients, but returned {len(found)} instead."

@@ -238,23 +238,23 @@ def lu_reconstruct(lower_upper: Any, perm: Operand, validate_args: bool = False)
     return _rows(F.matmul(lower, upper), F.argsort(perm, -1))
 
 
-@operation("lu_solve", sizes=frozenset())
-def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False) -> Any:
-    """X with A X = rhs, from the result of `lu` of A."""
-    lower, upper = _factors(lower_upper)
-    b = _rows(tensor(rhs, lower.dtype), perm)
-    inner = linalg.solve_triangular(lower, b, upper=False)
+def _solved(factors: Any, perm: Any, rhs: Any) -> Any:
+    lower, upper = _factors(factors)
+    inner = linalg.solve_triangular(lower, _rows(rhs, perm), upper=False)
     return linalg.solve_triangular(upper, inner, upper=True)
+
+
+@operation("lu_solve", sizes=frozenset())
+def lu_solve(lower_upper: Operand, perm: Any, rhs: Any, validate_args: bool = False) -> Any:
+    """X with A X = rhs, from the result of `lu` of A."""
+    return _solved(lower_upper, perm, tensor(rhs, lower_upper.dtype))
 
 
 @operation("lu_matrix_inverse", sizes=frozenset())
 def lu_matrix_inverse(lower_upper: Operand, perm: Any, validate_args: bool = False) -> Any:
     """The inverse of A, from the result of `lu` of A."""
-    x = lower_upper
-    eye = np.broadcast_to(np.eye(extents_of(x)[-1], dtype=x.dtype), extents_of(x))
-    lower, upper = _factors(x)
-    inner = linalg.solve_triangular(lower, _rows(static.constant(eye), perm), upper=False)
-    return linalg.solve_triangular(upper, inner, upper=True)
+    eye = np.broadcast_to(np.eye(extents_of(lower_upper)[-1], dtype=lower_upper.dtype), extents_of(lower_upper))
+    return _solved(lower_upper, perm, static.constant(eye))
 
 
 @operation("matrix_rank")

@@ -149,6 +149,12 @@ NAMES: dict[str, dict[str, str]] = {
     "contrib.seq2seq": {
         "contrib.attention": "AttentionMechanism AttentionWrapper AttentionWrapperState BahdanauAttention LuongAttention",
     },
+    "data": {
+        "data.dataset": """
+            AUTOTUNE Dataset get_output_classes get_output_shapes get_output_types INFINITE_CARDINALITY
+            make_initializable_iterator make_one_shot_iterator Options ThreadingOptions UNKNOWN_CARDINALITY""",
+        "data.iterators": "FedIterator Iterator",
+    },
     "estimator.inputs": {
         "estimator.core": "numpy_input_fn pandas_input_fn",
     },
@@ -289,7 +295,7 @@ NAMES: dict[str, dict[str, str]] = {
 the module; `*TABLE`: the keys of a table of the module."""
 
 SPACES = (
-    "contrib", "contrib.layers", "contrib.legacy_seq2seq", "data", "debugging", "distributions", "errors", "gfile", "keras",
+    "contrib", "contrib.layers", "contrib.legacy_seq2seq", "debugging", "distributions", "errors", "gfile", "keras",
     "losses", "metrics", "nest", "nn.rnn_cell", "summary", "test",
 )  # fmt: skip
 """The other namespaces: each has the names that its module defines."""

@@ -60,6 +60,11 @@ def handles(graph: Graph, value: Any) -> Any:
     return mapped(handle, value)
 
 
+def listed(value: Any) -> list[Any]:
+    """The items of a list or tuple; of another value, that alone."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
 def graph_of(values: Iterable[Any]) -> Graph:
     """The graph of the first tensor in nested values, else the default graph."""
     stack = list(values)[::-1]

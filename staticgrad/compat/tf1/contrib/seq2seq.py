@@ -15,7 +15,7 @@ from ..elements import repeat
 from ..gathering import top_k
 from ..graph import get_default_graph
 from ..nn import functions as nn
-from ..tensor import Operand, define, handles, mapped, operation, symbols, tensor
+from ..tensor import Operand, handles, mapped, operation, symbols, tensor
 from ..variable_scopes import variable_scope
 
 
@@ -212,7 +212,7 @@ def dynamic_decode(
         _, _, last, _, lengths = handles(graph, carry)
         outputs, last = decoder.finalize(handles(graph, outputs), last, lengths)
         if not output_time_major:
-            outputs = mapped(_batch_first, outputs)
+            outputs = mapped(lambda x: _time_first(x, False), outputs)
     return outputs, last, lengths
 
 
@@ -228,9 +228,6 @@ def _steps(sequence: Any, maximum_iterations: Any) -> Any:
 def _rows(keep: Any, new: Any, old: Any) -> Any:
     """`new` in some rows, else `old`; a state without a batch, as a counter, is new."""
     return F.where(F.expand_dims(keep, tuple(range(keep.ndim, new.ndim))), new, old) if new.ndim else new
-
-
-_batch_first = define("_batch_first", "Transpose", lambda x: F.swapaxes(x, 0, 1))
 
 
 def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:

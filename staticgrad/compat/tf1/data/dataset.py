@@ -441,3 +441,37 @@ def _compiled(fn: Callable[..., Any], spec: Spec) -> tuple[Callable[[Element], E
     run = callable_of(static.Session(graph), [r.symbol for r in results], places)
     made = Spec(structure, [(r.dtype.numpy, r.shape) for r in results])
     return lambda element: made.nest(run(*leaves_of(element))), made
+
+
+# functions of `tf.data` -----------------------------------------------------------------------------------------------
+
+AUTOTUNE = -1
+INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = -1, -2
+"""What the size of a data set may be said to be."""
+
+
+def make_one_shot_iterator(dataset: Dataset) -> Iterator:
+    return dataset.make_one_shot_iterator()
+
+
+def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
+    return dataset.make_initializable_iterator(shared_name)
+
+
+def _output(what: str) -> Callable[[Any], Any]:
+    def get(dataset_or_iterator: Any) -> Any:
+        return getattr(dataset_or_iterator, f"output_{what}")
+
+    get.__name__ = f"get_output_{what}"
+    return get
+
+
+get_output_types, get_output_shapes, get_output_classes = map(_output, ("types", "shapes", "classes"))
+
+
+class Options:
+    """Accepted. Fields can be set; none has an effect."""
+
+
+class ThreadingOptions:
+    """Accepted."""

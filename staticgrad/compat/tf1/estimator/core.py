@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import metrics, summary
 from ..core import protocol
-from ..data import Dataset
+from ..data.dataset import Dataset
 from ..errors import OutOfRangeError
 from ..graph import Graph, set_random_seed
 from ..train import checkpoints

@@ -102,9 +102,9 @@ from ..nn.spatial import with_space_to_batch as with_space_to_batch
 from ..special import approx_max_k as approx_max_k
 from ..special import approx_min_k as approx_min_k
 from typing import Any
-sigmoid: Any
-softplus: Any
-tanh: Any
+def sigmoid(x: Any, name: Any = ...) -> Any: ...
+def softplus(features: Any, name: Any = ...) -> Any: ...
+def tanh(x: Any, name: Any = ...) -> Any: ...
 __all__ = [
     "all_candidate_sampler", "approx_max_k", "approx_min_k", "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool",
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "avg_pool_v2", "batch_norm_with_global_normalization", "batch_normalization",

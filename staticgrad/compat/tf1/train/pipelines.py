@@ -14,7 +14,7 @@ from ..gathering import argsort, boolean_mask
 from ..graph import GraphKeys, control_dependencies, get_default_graph
 from ..queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from ..sparse import SparseTensor
-from ..tensor import KIND, arguments
+from ..tensor import KIND, arguments, listed
 from ..variables import Variable, count_up_to
 from .threads import QueueRunner, add_queue_runner
 
@@ -79,12 +79,12 @@ def _batched(
 ) -> Any:  # fmt: skip
     named = isinstance(tensors, dict)
     with get_default_graph().name_scope(name):
-        if any(isinstance(t, SparseTensor) for t in (tensors.values() if named else _listed(tensors))):
+        if any(isinstance(t, SparseTensor) for t in (tensors.values() if named else listed(tensors))):
             raise TypeError(
                 f"{name}: sparse tensors can't be elements of a queue; give tf.sparse_tensor_to_dense of them, or feed "
                 "batches to a tf.sparse_placeholder"
             )
-        items = [convert_to_tensor(t) for t in (tensors.values() if named else _listed(tensors))]
+        items = [convert_to_tensor(t) for t in (tensors.values() if named else listed(tensors))]
         if shapes is None:
             shapes = [t.shape.as_list()[1:] if enqueue_many else t.shape for t in items]
         queue = queue_of([t.dtype for t in items], shapes)
@@ -96,10 +96,6 @@ def _batched(
     if named:
         return dict(zip(tensors, found, strict=True))
     return found if len(found) > 1 else found[0]
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def batch(
@@ -132,7 +128,7 @@ def shuffle_batch(
 def _joined(lists: Any, enqueue_many: bool) -> Any:
     """One list of what several give in turn: each run takes one element of each, or all elements of all."""
     names = list(lists[0]) if isinstance(lists[0], dict) else None
-    rows = [[each[name] for name in names] if names else _listed(each) for each in lists]
+    rows = [[each[name] for name in names] if names else listed(each) for each in lists]
     found = [concat(list(column), 0) if enqueue_many else stack(list(column)) for column in zip(*rows, strict=True)]
     return dict(zip(names, found, strict=True)) if names else found
 
@@ -140,7 +136,7 @@ def _joined(lists: Any, enqueue_many: bool) -> Any:
 def _kept(keep_input: Any, tensors: Any, enqueue_many: bool) -> Any:
     """The rows to keep, as many elements: none, one or all."""
     keep = convert_to_tensor(keep_input)
-    items = list(tensors.values()) if isinstance(tensors, dict) else _listed(tensors)
+    items = list(tensors.values()) if isinstance(tensors, dict) else listed(tensors)
     rows = [convert_to_tensor(t) if enqueue_many else expand_dims(convert_to_tensor(t), 0) for t in items]
     mask = keep if keep.shape.ndims else fill([shape(rows[0])[0]], keep)
     found = [boolean_mask(t, mask) for t in rows]
