@@ -352,3 +352,55 @@ def test_arguments_have_tensorflows_names_and_places():
     for call in (lambda: sgtf.add(1.0), lambda: sgtf.add(1.0, 2.0, x=3.0), lambda: sgtf.tanh(x, axis=1)):
         with pytest.raises(TypeError):
             call()
+
+
+# floats of 16 bits ----------------------------------------------------------------------------------------------------------
+
+HALF_CASES = {
+    "layer": lambda tf, x: tf.nn.relu(tf.matmul(x, tf.ones([3, 2], x.dtype)) * 0.5 + tf.cast([1, 2], x.dtype)),
+    "softmax": lambda tf, x: tf.nn.softmax(x) + tf.nn.log_softmax(x),
+    "reductions": lambda tf, x: tf.reduce_mean(x, 0) + tf.reduce_max(x, 0) - tf.reduce_sum(x * x),
+    "moves": lambda tf, x: tf.concat([tf.transpose(x)[1:], tf.gather(tf.transpose(x), [0])], 0),
+    "gradient": lambda tf, x: tf.gradients(tf.reduce_sum(tf.tanh(x) * x), x)[0],
+    "cast": lambda tf, x: tf.cast(tf.cast(x, tf.uint16), tf.float32) + tf.cast(x, tf.float32),
+}
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", HALF_CASES)
+def test_floats_of_16_bits(name: str, kind: str):
+    x = np.array([[0.5, 1.0, 2.25], [3.0, 0.125, 1.5]], getattr(sgtf, kind).as_numpy_dtype)
+
+    with sgtf.Graph().as_default(), sgtf.Session() as session:
+        made = HALF_CASES[name](sgtf, sgtf.constant(x))
+        value, dtype = session.run(made), made.dtype.name
+    assert dtype == ("float32" if name == "cast" else kind)
+    assert value.dtype == getattr(sgtf, dtype).as_numpy_dtype
+    wide = np.array(x, np.float32)
+    with sgtf.Graph().as_default(), sgtf.Session() as session:
+        exact = session.run(HALF_CASES[name](sgtf, sgtf.constant(wide)))
+    close = 2e-2 if kind == "bfloat16" else 3e-3
+    np.testing.assert_allclose(value.astype(float), exact, close, close)
+
+
+def test_variables_and_optimizers_of_16_bits():
+    with sgtf.Graph().as_default(), sgtf.Session() as session:
+        w = sgtf.get_variable("w", [3, 2], sgtf.bfloat16, sgtf.random_normal_initializer())
+        loss = sgtf.reduce_mean(sgtf.square(w + 1))
+        steps = [
+            sgtf.train.GradientDescentOptimizer(0.2),
+            sgtf.train.MomentumOptimizer(0.1, 0.5),
+            sgtf.train.AdamOptimizer(0.1, beta2=0.9),
+        ]
+        trained = [step.minimize(loss) for step in steps]
+        session.run(sgtf.global_variables_initializer())
+        for step in trained:
+            before, _ = session.run([loss, step])
+            after = session.run(loss)
+            assert after.dtype == sgtf.bfloat16.as_numpy_dtype
+            assert after < before
+        drawn = session.run(sgtf.random_uniform([50], 2, 3, sgtf.float16))
+        assert drawn.dtype == np.float16
+        assert 2 <= drawn.min() <= drawn.max() <= 3
+    assert sgtf.as_dtype("half") is sgtf.half is sgtf.float16
+    assert (sgtf.float16.max, sgtf.uint32.max, sgtf.bfloat16.size) == (65504, 2**32 - 1, 2)

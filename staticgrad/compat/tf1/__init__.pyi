@@ -107,15 +107,21 @@ from .draws import truncated_normal as truncated_normal
 from .dtypes import DType as DType
 from .dtypes import QUANTIZED_DTYPES as QUANTIZED_DTYPES
 from .dtypes import as_dtype as as_dtype
+from .dtypes import bfloat16 as bfloat16
 from .dtypes import bool_ as bool
 from .dtypes import double as double
+from .dtypes import float16 as float16
 from .dtypes import float32 as float32
 from .dtypes import float64 as float64
+from .dtypes import half as half
 from .dtypes import int16 as int16
 from .dtypes import int32 as int32
 from .dtypes import int64 as int64
 from .dtypes import int8 as int8
 from .dtypes import string as string
+from .dtypes import uint16 as uint16
+from .dtypes import uint32 as uint32
+from .dtypes import uint64 as uint64
 from .dtypes import uint8 as uint8
 from .elements import batch_gather as batch_gather
 from .elements import batch_to_space as batch_to_space
@@ -522,9 +528,9 @@ __all__ = [
     "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive",
     "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
     "assert_scalar", "assert_type", "assert_variables_initialized", "assign", "assign_add", "assign_sub", "atan", "atan2",
-    "atanh", "batch_gather", "batch_to_space", "batch_to_space_nd", "bessel_i0", "betainc", "bincount", "bitwise", "bool",
-    "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "case", "cast", "ceil",
-    "check_numerics", "cholesky", "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm",
+    "atanh", "batch_gather", "batch_to_space", "batch_to_space_nd", "bessel_i0", "betainc", "bfloat16", "bincount",
+    "bitwise", "bool", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "case", "cast",
+    "ceil", "check_numerics", "cholesky", "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm",
     "clip_by_value", "colocate_with", "concat", "cond", "confusion_matrix", "constant", "constant_initializer", "container",
     "contrib", "control_dependencies", "control_flow_v2_enabled", "conv", "conv2d_backprop_filter_v2",
     "conv2d_backprop_input_v2", "convert_to_tensor", "convert_to_tensor_or_indexed_slices",
@@ -536,15 +542,15 @@ __all__ = [
     "einsum", "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables", "enable_tensor_equality",
     "enable_v2_behavior", "ensure_shape", "equal", "erf", "erfc", "erfinv", "errors", "executing_eagerly",
     "executing_eagerly_outside_functions", "exp", "expand_dims", "expm1", "extract_image_patches", "extract_volume_patches",
-    "eye", "fill", "fixed_size_partitioner", "flags", "float32", "float64", "floor", "floor_div", "floordiv", "floormod",
-    "foldl", "foldr", "gather", "gather_nd", "get_collection", "get_collection_ref", "get_default_graph",
+    "eye", "fill", "fixed_size_partitioner", "flags", "float16", "float32", "float64", "floor", "floor_div", "floordiv",
+    "floormod", "foldl", "foldr", "gather", "gather_nd", "get_collection", "get_collection_ref", "get_default_graph",
     "get_default_session", "get_local_variable", "get_logger", "get_seed", "get_static_value", "get_variable",
     "get_variable_scope", "gfile", "global_norm", "global_variables", "global_variables_initializer",
     "glorot_normal_initializer", "glorot_uniform_initializer", "grad_pass_through", "gradients", "greater", "greater_equal",
-    "group", "guarantee_const", "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n",
-    "igamma", "igammac", "image", "import_graph_def", "init_scope", "initialize_all_tables", "initialize_all_variables",
-    "initialize_local_variables", "initialize_variables", "initializers", "int16", "int32", "int64", "int8",
-    "invert_permutation", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor",
+    "group", "guarantee_const", "half", "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "identity",
+    "identity_n", "igamma", "igammac", "image", "import_graph_def", "init_scope", "initialize_all_tables",
+    "initialize_all_variables", "initialize_local_variables", "initialize_variables", "initializers", "int16", "int32",
+    "int64", "int8", "invert_permutation", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor",
     "is_strictly_increasing", "is_symbolic_tensor", "is_tensor", "is_variable_initialized", "keras", "layers", "lbeta",
     "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace", "local_variables", "local_variables_initializer",
     "log", "log1p", "log_sigmoid", "logging", "logical_and", "logical_not", "logical_or", "logical_xor", "losses",
@@ -576,10 +582,10 @@ __all__ = [
     "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update",
     "tensor_scatter_sub", "tensor_scatter_update", "tensordot", "test", "tile", "timestamp", "to_double", "to_float",
     "to_int32", "to_int64", "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
-    "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint8", "uniform_unit_scaling_initializer",
-    "unique", "unique_with_counts", "unravel_index", "unsorted_segment_max", "unsorted_segment_mean",
-    "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
-    "variable_axis_size_partitioner", "variable_creator_scope", "variable_op_scope", "variable_scope",
-    "variables_initializer", "variance_scaling_initializer", "vectorized_map", "verify_tensor_all_finite", "where",
-    "where_v2", "while_loop", "xdivy", "xlogy", "zeros", "zeros_initializer", "zeros_like", "zeta",
+    "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint16", "uint32", "uint64", "uint8",
+    "uniform_unit_scaling_initializer", "unique", "unique_with_counts", "unravel_index", "unsorted_segment_max",
+    "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n",
+    "unsorted_segment_sum", "unstack", "variable_axis_size_partitioner", "variable_creator_scope", "variable_op_scope",
+    "variable_scope", "variables_initializer", "variance_scaling_initializer", "vectorized_map", "verify_tensor_all_finite",
+    "where", "where_v2", "while_loop", "xdivy", "xlogy", "zeros", "zeros_initializer", "zeros_like", "zeta",
 ]

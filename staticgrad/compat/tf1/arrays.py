@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .core import (
+    FLOATING,
     REGISTRY,
     F,
     Symbol,
@@ -163,7 +164,7 @@ def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> 
 def linspace(start: Any, stop: Any, num: int) -> Any:
     """`num` numbers from start to stop, both included, in the dtype of start."""
     kind = _kind_of(start)
-    return static.constant(np.linspace(known(start), known(stop), num).astype(kind if kind.kind == "f" else np.float32))
+    return static.constant(np.linspace(known(start), known(stop), num).astype(kind if kind.kind in FLOATING else np.float32))
 
 
 # shapes ---------------------------------------------------------------------------------------------------------------

@@ -5,10 +5,13 @@ from __future__ import annotations
 from ... import distributions, functional, linalg, safetensors, special, static
 from ... import errors as ours
 from ...base import communicators
+from ...base.dtypes import as_dtype
+from ...base.dtypes import named as named_dtype
 from ...base.files import replacing
 from ...base.locks import Condition, lock
+from ...base.number_limits import finfo
 from ...base.signals import module
-from ...base.types import TensorType, UnrankedType, bool_, float64, normalize_axis
+from ...base.types import FLOATING, TensorType, UnrankedType, bool_, float64, normalize_axis
 from ...compiler.backend.cpu import ARM, X86
 from ...distributed import get_rank, get_world_size, init_process_group, is_initialized
 from ...distributions.quantiles import gamma_quantile
@@ -49,16 +52,16 @@ from ...static.variables import updated
 from ...utils.tensorboard.records import fill_histogram, fill_image, fill_text, protocol
 
 __all__ = [
-    "ARM", "ArgumentError", "Condition", "Container", "Definition", "Effect", "F", "Feed", "GraphError", "Node", "OpDef",
-    "OwnGenerator", "Place", "REGISTRY", "Rule", "SourceRun", "StaticVariable", "StaticgradError", "Symbol", "TensorType",
-    "UnknownExtentError", "UnrankedType", "Written", "X86", "all_gather_op", "all_reduce_op", "apply", "arithmetic",
-    "begin_default_graph", "bool_", "bounded", "buckets", "call_symbols", "communicate", "communicators", "control_of",
-    "cross_entropy", "defer", "dispatch", "distributions", "element", "enter_paths", "fill_histogram", "fill_image",
-    "fill_text", "fits", "flatten", "float64", "from_json", "functional", "functional_log_softmax", "gamma_quantile",
-    "get_default_session", "get_rank", "get_world_size", "has_rank", "init_process_group", "is_initialized", "joined",
-    "linalg", "lock", "module", "narrowed", "next_place", "node_named", "normal_op", "normalize_axis", "ours", "pad",
-    "parted", "partial_values", "placeholder_of", "postorder", "protocol", "python_call_op", "pytree", "reached", "replacing",
-    "running_product", "safetensors", "seeded_normal_op", "seeded_uniform_op", "session_or_default", "special", "state",
-    "static", "stream_seed", "to_json", "torch_silu", "triangular", "unflatten", "uniform_op", "updated", "user_line",
-    "using", "value_of", "watch_op", "written",
+    "ARM", "ArgumentError", "Condition", "Container", "Definition", "Effect", "F", "FLOATING", "Feed", "GraphError", "Node",
+    "OpDef", "OwnGenerator", "Place", "REGISTRY", "Rule", "SourceRun", "StaticVariable", "StaticgradError", "Symbol",
+    "TensorType", "UnknownExtentError", "UnrankedType", "Written", "X86", "all_gather_op", "all_reduce_op", "apply",
+    "arithmetic", "as_dtype", "begin_default_graph", "bool_", "bounded", "buckets", "call_symbols", "communicate",
+    "communicators", "control_of", "cross_entropy", "defer", "dispatch", "distributions", "element", "enter_paths",
+    "fill_histogram", "fill_image", "fill_text", "finfo", "fits", "flatten", "float64", "from_json", "functional",
+    "functional_log_softmax", "gamma_quantile", "get_default_session", "get_rank", "get_world_size", "has_rank",
+    "init_process_group", "is_initialized", "joined", "linalg", "lock", "module", "named_dtype", "narrowed", "next_place",
+    "node_named", "normal_op", "normalize_axis", "ours", "pad", "parted", "partial_values", "placeholder_of", "postorder",
+    "protocol", "python_call_op", "pytree", "reached", "replacing", "running_product", "safetensors", "seeded_normal_op",
+    "seeded_uniform_op", "session_or_default", "special", "state", "static", "stream_seed", "to_json", "torch_silu",
+    "triangular", "unflatten", "uniform_op", "updated", "user_line", "using", "value_of", "watch_op", "written",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .control import no_op
-from .core import F, Symbol, UnknownExtentError, has_rank, using, value_of
+from .core import F, Symbol, UnknownExtentError, finfo, has_rank, using, value_of
 from .dtypes import as_dtype
 from .errors import InvalidArgumentError
 from .graph import get_default_graph
@@ -115,7 +115,7 @@ def assert_near(
 ) -> Any:  # fmt: skip
     """An operation that checks |x - y| <= atol + rtol |y|; both are 10 times the dtype's epsilon by default."""
     x, y = _pair(x, y)
-    epsilon = 10 * float(np.finfo(x.dtype.numpy).eps)
+    epsilon = 10 * float(finfo(x.dtype.numpy).eps)
     rtol, atol = epsilon if rtol is None else rtol, epsilon if atol is None else atol
 
     def near(first: Any, second: Any) -> Any:

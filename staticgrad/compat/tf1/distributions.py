@@ -11,7 +11,7 @@ import numpy as np
 
 from . import arrays, draws
 from . import math as _math
-from .core import F, distributions
+from .core import F, distributions, finfo
 from .dtypes import as_dtype
 from .elements import broadcast_static_shape
 from .shapes import TensorShape
@@ -133,7 +133,7 @@ class Distribution:
     def _uniform(self, shape: list[int], seed: int | None) -> Any:
         """In (0, 1), of the shape of samples."""
         sizes, like = self._sizes(shape)
-        return draws.random_uniform(sizes, np.finfo(self.dtype.numpy).tiny, 1.0, like.dtype, seed)
+        return draws.random_uniform(sizes, finfo(self.dtype.numpy).tiny, 1.0, like.dtype, seed)
 
 
 class Normal(Distribution, inner=distributions.Normal, parameters={"loc": ..., "scale": ...}):

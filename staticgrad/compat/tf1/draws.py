@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .core import (
+    FLOATING,
     REGISTRY,
     F,
     OpDef,
@@ -21,6 +22,7 @@ from .core import (
     Place,
     UnknownExtentError,
     apply,
+    finfo,
     gamma_quantile,
     next_place,
     normal_op,
@@ -85,7 +87,7 @@ def _normal(draw: Draw, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Any:
 
 def _uniform(draw: Draw, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Any:
     kind = as_dtype(dtype).numpy
-    if kind.kind == "f":
+    if kind.kind in FLOATING:
         low, high = tensor(minval, kind), tensor(1 if maxval is None else maxval, kind)
         return F.add(F.mul(draw(uniform_op, shape, kind), F.sub(high, low)), low)
     if maxval is None:
@@ -153,8 +155,8 @@ def _by(seed: Any) -> Draw:
 def _open(draw: Draw, shape: Any, dtype: Any) -> Any:
     """Uniform in (0, 1): quantiles of the ends are infinite."""
     u = draw(uniform_op, shape, dtype)
-    tiny = float(np.finfo(dtype).eps) / 4
-    return F.clip(u, tiny, 1 - float(np.finfo(dtype).epsneg))
+    tiny = float(finfo(dtype).eps) / 4
+    return F.clip(u, tiny, 1 - float(finfo(dtype).eps / 2))
 
 
 def _around(shape: Any, *parameters: Any) -> list[int]:

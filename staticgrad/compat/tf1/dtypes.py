@@ -6,19 +6,30 @@ from typing import Any
 
 import numpy as np
 
+from . import core
+
 
 class DType:
     """A dtype of TensorFlow 1. Compares equal to the NumPy dtype, and to the texts that TensorFlow takes for it."""
 
     is_complex = is_quantized = False
 
-    def __init__(self, name: str, numpy: type):
-        self.name, self.as_numpy_dtype = name, numpy
-        self.numpy: np.dtype = np.dtype(numpy)
-        kind = self.numpy.kind
+    def __init__(self, name: str, of: str = ""):
+        self.name, self._of = name, core.named_dtype(of if of != "" else name)
+        kind = self._of.kind
         self.is_floating, self.is_integer, self.is_bool, self.is_unsigned = kind == "f", kind in "iu", kind == "b", kind == "u"
-        self.size: int = self.numpy.itemsize
+        self.size: int = self._of.itemsize
         """Bytes of one element."""
+
+    @property
+    def numpy(self) -> np.dtype:
+        """NumPy's object."""
+        return core.as_dtype(self._of)
+
+    @property
+    def as_numpy_dtype(self) -> Any:
+        """NumPy's type of one element."""
+        return self.numpy.type
 
     @property
     def base_dtype(self) -> DType:
@@ -36,11 +47,11 @@ class DType:
 
     @property
     def min(self) -> Any:
-        return np.finfo(self.numpy).min if self.is_floating else np.iinfo(self.numpy).min
+        return self.as_numpy_dtype(core.finfo(self.numpy).min) if self.is_floating else np.iinfo(self.numpy).min
 
     @property
     def max(self) -> Any:
-        return np.finfo(self.numpy).max if self.is_floating else np.iinfo(self.numpy).max
+        return self.as_numpy_dtype(core.finfo(self.numpy).max) if self.is_floating else np.iinfo(self.numpy).max
 
     def __eq__(self, other: object) -> bool:
         try:
@@ -58,22 +69,24 @@ class DType:
         return f"<dtype: {self.name!r}>"
 
 
-float32 = DType("float32", np.float32)
-float64 = DType("float64", np.float64)
-int8 = DType("int8", np.int8)
-int16 = DType("int16", np.int16)
-int32 = DType("int32", np.int32)
-int64 = DType("int64", np.int64)
-uint8 = DType("uint8", np.uint8)
-bool_ = DType("bool", np.bool_)
-double = float64
+float16, bfloat16, float32, float64 = map(DType, ("float16", "bfloat16", "float32", "float64"))
+int8, int16, int32, int64 = map(DType, ("int8", "int16", "int32", "int64"))
+uint8, uint16, uint32, uint64 = map(DType, ("uint8", "uint16", "uint32", "uint64"))
+bool_ = DType("bool")
+half, double = float16, float64
 
-BY_NAME = {d.name: d for d in (float32, float64, int8, int16, int32, int64, uint8, bool_)}
-ALIASES = {"float": float32, "double": float64, "half": "float16"}
-REFUSED = ("float16", "bfloat16", "complex64", "complex128", "string", "uint16", "uint32", "uint64", "qint8", "resource")
+BY_NAME = {
+    d.name: d
+    for d in (
+        *(float16, bfloat16, float32, float64, int8, int16, int32, int64),
+        *(uint8, uint16, uint32, uint64, bool_),
+    )
+}
+ALIASES = {"float": float32, "double": float64, "half": float16}
+REFUSED = ("complex64", "complex128", "string", "qint8", "resource")
 
 
-string = DType("string", np.int64)
+string = DType("string", "int64")
 """Of the handles of `tf.data` iterators, which are numbers here; no other text is a tensor."""
 
 
@@ -84,9 +97,8 @@ def as_dtype(type_value: Any) -> DType:
         return value
     if isinstance(value, str):
         found = ALIASES.get(value, BY_NAME.get(value))
-        if isinstance(found, DType):
+        if found is not None:
             return found
-        value = found or value
     if value is float:
         return float32
     if value is int:
@@ -97,7 +109,7 @@ def as_dtype(type_value: Any) -> DType:
         name = str(value)
     if name in BY_NAME:
         return BY_NAME[name]
-    advice = ": this library computes in float32 and float64" if name in REFUSED else ""
+    advice = ": this dialect computes with real numbers" if name in REFUSED else ""
     raise TypeError(f"Cannot convert value {value!r} to a TensorFlow DType.{advice}")
 
 

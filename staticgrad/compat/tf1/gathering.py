@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core import F, TensorType, UnrankedType, bounded, has_rank, static
+from .core import FLOATING, F, TensorType, UnrankedType, bounded, finfo, has_rank, static
 from .dtypes import as_dtype
 from .tensor import Operand, Pair, define, extents_of, operation, pair, tensor, value_now
 
@@ -163,11 +163,11 @@ def _reduced(reduce: str, empty: Callable[[np.dtype], float]) -> Fold:
 
 
 def _lowest(dtype: np.dtype) -> float:
-    return float(np.finfo(dtype).min) if dtype.kind == "f" else int(np.iinfo(dtype).min)
+    return float(finfo(dtype).min) if dtype.kind in FLOATING else int(np.iinfo(dtype).min)
 
 
 def _highest(dtype: np.dtype) -> float:
-    return float(np.finfo(dtype).max) if dtype.kind == "f" else int(np.iinfo(dtype).max)
+    return float(finfo(dtype).max) if dtype.kind in FLOATING else int(np.iinfo(dtype).max)
 
 
 FOLDS: dict[str, Fold] = {

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core import Definition, F, Node, Symbol, Written, call_symbols, postorder, pytree, static, using
+from .core import FLOATING, Definition, F, Node, Symbol, Written, call_symbols, postorder, pytree, static, using
 from .graph import MAKERS, Graph
 from .handles import Handle, Tensor
 from .tensor import graph_of, handles, listed, symbols, tensor
@@ -345,7 +345,7 @@ def overridden(graph: Graph, type_: str, given: Any, out: Any) -> Any:
         raise LookupError(f"gradient registry has no entry for: {name}")
     register, tensors = REGISTRY[name], [x for x in pytree.flatten(given, pytree.ordered)[0] if isinstance(x, Symbol)]
     results, structure = pytree.flatten(out, pytree.ordered)
-    smooth = [i for i, x in enumerate(results) if isinstance(x, Symbol) and x.dtype.kind == "f"]
+    smooth = [i for i, x in enumerate(results) if isinstance(x, Symbol) and x.dtype.kind in FLOATING]
     if not tensors or not smooth:
         return out
     saved = [results[i] for i in smooth]
@@ -407,7 +407,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
             _refuse_variables(graph, before, places)
             results, structure = pytree.flatten(symbols(out), pytree.ordered)
             results = [tensor(x) for x in results]
-            smooth = [i for i, x in enumerate(results) if x.dtype.kind == "f"]
+            smooth = [i for i, x in enumerate(results) if x.dtype.kind in FLOATING]
 
             def rule(gs: Sequence[Any], operands: Sequence[Any], saved: Sequence[Any]) -> list[Any]:
                 cotangents, n = _cotangents(gs, dict(zip(smooth, saved, strict=True))), len(operands)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import slopes
-from .core import F, functional, static
+from .core import FLOATING, F, functional, static
 from .draws import uniform
 from .dtypes import as_dtype
 from .tensor import Operand, define, extents_of, operation, pair, tensor
@@ -100,7 +100,7 @@ def _resized(x: Any, size: Any, method: int, corners: bool, half: bool) -> Any:
             x = F.take(x, static.constant(chosen.clip(0, extent - 1).astype(np.int64)), axis=axis)
         return x
     kernel = KERNELS[method]
-    x = x if x.dtype.kind == "f" else F.astype(x, np.float32)
+    x = x if x.dtype.kind in FLOATING else F.astype(x, np.float32)
     down = static.constant(kernel(h, height, corners, half).astype(x.dtype))
     across = static.constant(kernel(w, width, corners, half).astype(x.dtype))
     return F.einsum("ph,nhwc,qw->npqc", down, x, across)
@@ -236,7 +236,7 @@ def floating(change: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(change)
     def call(image: Any, *args: Any, **kwargs: Any) -> Any:
-        if image.dtype.kind == "f":
+        if image.dtype.kind in FLOATING:
             return change(image, *args, **kwargs)
         top = float(np.iinfo(image.dtype).max)
         out = change(F.mul(F.astype(image, np.float32), 1 / top), *args, **kwargs)
@@ -308,7 +308,7 @@ def grayscale_to_rgb(images: Operand) -> Any:
 @operation("per_image_standardization")
 def per_image_standardization(image: Operand) -> Any:
     """Mean 0 and deviation 1 over each image; the deviation is 1 / sqrt(elements) at least."""
-    image = image if image.dtype.kind == "f" else F.astype(image, np.float32)
+    image = image if image.dtype.kind in FLOATING else F.astype(image, np.float32)
     count = float(np.prod(extents_of(image)[-3:]))
     mean = F.mean(image, axis=(-3, -2, -1), keepdims=True)
     spread = slopes.sqrt(F.mean(F.square(F.sub(image, mean)), axis=(-3, -2, -1), keepdims=True))
@@ -321,11 +321,11 @@ def convert_image_dtype(image: Operand, dtype: Any, saturate: bool = False) -> A
     x, kind = image, as_dtype(dtype).numpy
     if x.dtype == kind:
         return x
-    if x.dtype.kind == "f" and kind.kind == "f":
+    if x.dtype.kind in FLOATING and kind.kind in FLOATING:
         return F.astype(x, kind)
-    if kind.kind == "f":
+    if kind.kind in FLOATING:
         return F.mul(F.astype(x, kind), 1 / float(np.iinfo(x.dtype).max))
-    if x.dtype.kind == "f":
+    if x.dtype.kind in FLOATING:
         top = float(np.iinfo(kind).max)
         scaled = F.mul(x, top + 0.5)
         return F.astype(F.clip(scaled, 0.0, top) if saturate else scaled, kind)
@@ -509,7 +509,7 @@ def _pair(img1: Any, img2: Any, max_val: Any) -> tuple[Any, Any, float, tuple[in
     """Both images as batches of floats in [0, 1], the largest value, and the axes before the last three."""
     x, y = pair(img1, img2, "SSIM")
     top = float(max_val)
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in FLOATING:
         scale = 1 / float(np.iinfo(x.dtype).max)
         x, y, top = F.mul(F.astype(x, np.float32), scale), F.mul(F.astype(y, np.float32), scale), top * scale
     lead = extents_of(x)[:-3]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import REGISTRY, F, apply, linalg, static, triangular
+from .core import REGISTRY, F, apply, finfo, linalg, static, triangular
 from .dtypes import as_dtype
 from .math import norm
 from .tensor import Operand, Pair, define, extents_of, operation, pair, tensor
@@ -262,7 +262,7 @@ def matrix_rank(a: Operand, tol: Any = None, validate_args: bool = False) -> Any
     """How many singular values are larger than `tol` (int32): eps * max(rows, columns) * the largest unless given."""
     values = linalg.svdvals(a)
     if tol is None:
-        share = float(np.finfo(a.dtype).eps) * max(extents_of(a)[-2:])
+        share = float(finfo(a.dtype).eps) * max(extents_of(a)[-2:])
         limit = F.mul(F.amax(values, axis=-1, keepdims=True), share)
     else:
         limit = F.expand_dims(tensor(tol, a.dtype), -1)
@@ -272,7 +272,7 @@ def matrix_rank(a: Operand, tol: Any = None, validate_args: bool = False) -> Any
 @operation("pinv")
 def pinv(a: Operand, rcond: Any = None, validate_args: bool = False) -> Any:
     """The pseudoinverse: singular values up to rcond * the largest count as 0, 10 * max(rows, columns) * eps unless given."""
-    share = 10 * max(extents_of(a)[-2:]) * float(np.finfo(a.dtype).eps) if rcond is None else rcond
+    share = 10 * max(extents_of(a)[-2:]) * float(finfo(a.dtype).eps) if rcond is None else rcond
     u, s, vh = linalg.svd(a, full_matrices=False)
     small = F.le(s, F.mul(F.amax(s, axis=-1, keepdims=True), share))
     inverse = F.where(small, F.zeros_like(s), F.div(1.0, F.where(small, F.ones_like(s), s)))

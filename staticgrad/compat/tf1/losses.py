@@ -9,7 +9,7 @@ import numpy as np
 
 from . import slopes
 from .arrays import convert_to_tensor
-from .core import F, Symbol, fits, has_rank
+from .core import FLOATING, F, Symbol, fits, has_rank
 from .graph import GraphKeys, get_default_graph
 from .math import add_n
 from .nn.functions import (
@@ -73,7 +73,7 @@ def _weights(weights: Any, losses: Any) -> Any:
 @operation("weighted_loss")
 def _weighted(losses: Operand, weights: Any, reduction: str) -> Any:
     kind = losses.dtype
-    losses = losses if kind.kind == "f" else F.astype(losses, np.float32)
+    losses = losses if kind.kind in FLOATING else F.astype(losses, np.float32)
     weights = _weights(weights, losses)
     weighted = F.mul(losses, weights)
     if reduction == Reduction.NONE:
@@ -133,7 +133,7 @@ def _same_shape(predictions: Any, labels: Any) -> tuple[Any, Any]:
     if predictions is None:
         raise ValueError("predictions must not be None.")
     predictions, labels = tensor(predictions), tensor(labels)
-    predictions = predictions if predictions.dtype.kind == "f" else F.astype(predictions, np.float32)
+    predictions = predictions if predictions.dtype.kind in FLOATING else F.astype(predictions, np.float32)
     if labels.dtype != predictions.dtype:
         labels = F.astype(labels, predictions.dtype)
     if has_rank(labels) and has_rank(predictions) and not fits(labels.shape, predictions.shape):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import slopes
-from .core import F, Symbol, fits, has_rank, normalize_axis, running_product
+from .core import FLOATING, F, Symbol, fits, has_rank, normalize_axis, running_product
 from .dtypes import as_dtype
 from .handles import Handle
 from .tensor import SIZES, Operand, Pair, Rows, define, define_rows, operation, tensor
@@ -110,7 +110,7 @@ globals().update({alias: globals()[name] for alias, name in ALIASES.items()})
 @operation("truediv", "RealDiv")
 def truediv(x: Pair, y: Pair) -> Any:
     """Division; integers become float64 (float32 up to 16 bits)."""
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in FLOATING:
         wide = np.float32 if x.dtype.itemsize <= 2 else np.float64
         x, y = F.astype(x, wide), F.astype(y, wide)
     return F.div(x, y)
@@ -119,7 +119,7 @@ def truediv(x: Pair, y: Pair) -> Any:
 @operation("div", "Div")
 def div(x: Pair, y: Pair) -> Any:
     """Python 2's division: of floats the quotient, of integers its floor."""
-    return F.div(x, y) if x.dtype.kind == "f" else F.floor_divide(x, y)
+    return F.div(x, y) if x.dtype.kind in FLOATING else F.floor_divide(x, y)
 
 
 divide = truediv
@@ -236,7 +236,7 @@ OLD_AXES = {"reduction_indices": "axis", "keep_dims": "keepdims"}
 
 def _mean(x: Any, **given: Any) -> Any:
     """That of integers is an integer, rounded toward zero."""
-    return F.mean(x, **given) if x.dtype.kind == "f" else F.astype(F.mean(F.astype(x, np.float64), **given), x.dtype)
+    return F.mean(x, **given) if x.dtype.kind in FLOATING else F.astype(F.mean(F.astype(x, np.float64), **given), x.dtype)
 
 
 REDUCTIONS: dict[str, Any] = {

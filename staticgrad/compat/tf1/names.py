@@ -51,7 +51,9 @@ NAMES: dict[str, dict[str, str]] = {
             assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in assert_same_float_dtype assert_scalar
             assert_type is_non_decreasing is_numeric_tensor is_strictly_increasing is_symbolic_tensor""",
         "draws": "multinomial random_gamma random_normal random_poisson random_shuffle random_uniform truncated_normal",
-        "dtypes": "as_dtype bool=bool_ double DType float32 float64 int16 int32 int64 int8 QUANTIZED_DTYPES string uint8",
+        "dtypes": """
+            as_dtype bfloat16 bool=bool_ double DType float16 float32 float64 half int16 int32 int64 int8 QUANTIZED_DTYPES
+            string uint16 uint32 uint64 uint8""",
         "elements": """
             batch_gather batch_to_space broadcast_dynamic_shape broadcast_static_shape diag diag_part get_static_value
             parallel_stack repeat required_space_to_batch_paddings setdiff1d shape_n space_to_batch tensor_scatter_add
@@ -347,9 +349,9 @@ REFUSED: dict[str, tuple[str, str]] = {
         "tensors hold numbers: read files in Python and feed arrays, or use tf.data.Dataset.from_generator",
     ),
     "other number formats": (
-        "complex bfloat16 float16 half qint quint quantize dequantize fake_quant fft ifft irfft rfft imag real angle conj "
-        "uint16 uint32 uint64 to_bfloat16 to_complex logm do_quantize",
-        "float32, float64, booleans and integers of 8 to 64 bits (unsigned: 8)",
+        "complex qint quint quantize dequantize fake_quant fft ifft irfft rfft imag real angle conj "
+        "to_complex logm do_quantize",
+        "real numbers of 16 to 64 bits, booleans and integers of 8 to 64 bits",
     ),
     "ragged tensors, and sparse gradients gathered over steps": (
         "SparseConditional SparseFeature SparseTensorSpec Ragged ragged_ ConditionalAccumulator sparse_mask",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import F, Rule, arithmetic, written
+from .core import FLOATING, F, Rule, arithmetic, written
 
 maximum = written("maximum_of_first", np.maximum, F.maximum, (
     lambda g, x, y: F.where(x >= y, g, 0), lambda g, x, y: F.where(x >= y, 0, g),
@@ -38,17 +38,17 @@ acosh = written("acosh_inside", np.arccosh, F.acosh, (lambda g, x: g / F.sinh(F.
 
 def power(x: Any, y: Any) -> Any:
     """x ** y. By y it has no derivative where x is not positive."""
-    return _pow(x, y) if x.dtype.kind == "f" else F.pow(x, y)
+    return _pow(x, y) if x.dtype.kind in FLOATING else F.pow(x, y)
 
 
 def sign(x: Any) -> Any:
     """NaN of NaN."""
-    return F.where(F.ne(x, x), F.stop_gradient(x), F.sign(x)) if x.dtype.kind == "f" else F.sign(x)
+    return F.where(F.ne(x, x), F.stop_gradient(x), F.sign(x)) if x.dtype.kind in FLOATING else F.sign(x)
 
 
 def floordiv(x: Any, y: Any) -> Any:
     """Of floats the quotient's floor, which is -0 for -1 / inf."""
-    return F.floor(F.div(x, y)) if x.dtype.kind == "f" else F.floor_divide(x, y)
+    return F.floor(F.div(x, y)) if x.dtype.kind in FLOATING else F.floor_divide(x, y)
 
 
 _floormod = written("floormod", np.remainder, F.remainder, (
@@ -57,7 +57,7 @@ _floormod = written("floormod", np.remainder, F.remainder, (
 
 
 def floormod(x: Any, y: Any) -> Any:
-    return _floormod(x, y) if x.dtype.kind == "f" else F.remainder(x, y)
+    return _floormod(x, y) if x.dtype.kind in FLOATING else F.remainder(x, y)
 
 
 def _of_nonzero(x: Any, y: Any, safe: float, function: Rule) -> Any:

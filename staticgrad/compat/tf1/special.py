@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import slopes
-from .core import REGISTRY, F, apply, module, special, static
+from .core import FLOATING, REGISTRY, F, apply, module, special, static
 from .dtypes import as_dtype
 from .gathering import FOLDS
 from .tensor import Operand, Pair, Rows, define, define_rows, operation, pair, tensor, value_now
@@ -77,7 +77,7 @@ def cumulative_logsumexp(x: Operand, axis: int = 0, exclusive: bool = False, rev
 @operation("TruncateDiv")
 def truncatediv(x: Pair, y: Pair) -> Any:
     """The quotient of integers, rounded toward zero."""
-    if x.dtype.kind == "f":
+    if x.dtype.kind in FLOATING:
         return F.stop_gradient(F.trunc(F.div(x, y)))
     return F.floor_divide(F.sub(x, F.fmod(x, y)), y)
 

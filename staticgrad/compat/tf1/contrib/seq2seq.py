@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import arrays, math
 from ..control import scan
-from ..core import F, using
+from ..core import F, finfo, using
 from ..draws import categorical
 from ..elements import repeat
 from ..gathering import top_k
@@ -367,7 +367,7 @@ class BeamSearchDecoder(Decoder):
         out = out if self._output_layer is None else self._output_layer(out)
         words = out.shape.as_list()[-1]
         steps = nn.log_softmax(self._split(out))
-        ends = arrays.one_hot(self._end, words, 0.0, np.finfo(np.float32).min)
+        ends = arrays.one_hot(self._end, words, 0.0, finfo(np.float32).min)
         done = arrays.expand_dims(state.finished, 2)
         steps = arrays.where(done, arrays.zeros_like(steps) + ends, steps)  # an ended sequence goes on with the end
         total = arrays.expand_dims(state.log_probs, 2) + steps

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import F, static
+from ..core import F, finfo, static
 from ..draws import uniform
 from ..tensor import Operand, known, operation, tensor
 from .functions import sigmoid_cross_entropy_with_logits
@@ -103,7 +103,7 @@ def _logits(
     other = F.add(F.matmul(inputs, F.swapaxes(F.take(weights, sampled, axis=0), 0, 1)), F.take(biases, sampled, axis=0))
     if remove_accidental_hits:
         hits = F.any(F.eq(F.expand_dims(labels, 2), F.reshape(sampled, (1, 1, -1))), axis=1)
-        other = F.where(hits, F.full_like(other, float(np.finfo(np.float32).min)), other)
+        other = F.where(hits, F.full_like(other, float(finfo(np.float32).min)), other)
     if subtract_log_q:
         true = F.sub(true, F.log(true_count))
         other = F.sub(other, F.log(sampled_count))
@@ -189,5 +189,5 @@ def compute_accidental_hits(
     true = np.asarray(known(true_classes))
     chosen = np.asarray(known(sampled_candidates))
     rows, _, places = np.nonzero(true[:, :, None] == chosen)
-    low = np.full(rows.shape, np.finfo(np.float32).min, np.float32)
+    low = np.full(rows.shape, finfo(np.float32).min, np.float32)
     return static.constant(rows.astype(np.int32)), static.constant(places.astype(np.int64)), static.constant(low)

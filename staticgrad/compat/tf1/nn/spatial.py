@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import convert_to_tensor, shape, zeros
-from ..core import F, functional, pad, static
+from ..core import FLOATING, F, finfo, functional, pad, static
 from ..dtypes import as_dtype
 from ..gradients import gradients
 from ..tensor import Operand, Pair, arguments, extent_of, extents_of, operation, pair, signature, tensor
@@ -287,7 +287,7 @@ MEANS = {1: functional.avg_pool1d, 2: functional.avg_pool2d, 3: functional.avg_p
 
 def _largest(x: Any, kernel: list[int], steps: list[int], edges: Edges, spread: list[int]) -> Any:
     """The largest element of each window."""
-    low = -math.inf if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min)
+    low = -math.inf if x.dtype.kind in FLOATING else int(np.iinfo(x.dtype).min)
     return _by_rank(MAXIMA, len(kernel))(_padded(x, edges, low), kernel, stride=steps, dilation=spread)
 
 
@@ -402,7 +402,7 @@ def _dilated(x: Any, w: Any, strides: Any, rates: Any, padding: Any) -> Any:
     kernel, steps, spread = extents_of(w)[:2], _numbers(strides, 2, "NHWC"), _numbers(rates, 2, "NHWC")
     moved = _moved(x, "NHWC")
     edges = _edges(moved, kernel, steps, spread, padding, "NHWC")
-    low = float(np.finfo(x.dtype).min) / 2 if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min) // 2
+    low = float(finfo(x.dtype).min) / 2 if x.dtype.kind in FLOATING else int(np.iinfo(x.dtype).min) // 2
     parts = _windows(_padded(moved, edges, low), kernel, steps, spread)
     stacked = F.stack([F.add(_back(part, "NHWC"), w[place]) for place, part in parts], axis=0)
     first = F.expand_dims(F.argmax(stacked, axis=0), 0)  # the gradient goes to the first of equal elements

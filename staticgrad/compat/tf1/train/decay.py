@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import F, normal_op
+from ..core import FLOATING, F, normal_op
 from ..draws import Numbers
 from ..dtypes import int64
 from ..graph import Graph, GraphKeys, get_default_graph
@@ -64,7 +64,7 @@ def assert_global_step(global_step_tensor: Any) -> None:
 
 def _progress(global_step: Any, steps: Any, like: Any) -> tuple[Any, Any, Any]:
     rate = tensor(like)
-    rate = rate if rate.dtype.kind == "f" else F.astype(rate, np.float32)
+    rate = rate if rate.dtype.kind in FLOATING else F.astype(rate, np.float32)
     return rate, F.astype(tensor(global_step), rate.dtype), F.astype(tensor(steps), rate.dtype)
 
 
