@@ -20,6 +20,7 @@ from ..ir import OpDef, Pointwise, View
 from ..operators import Application, F, Level, apply
 from ..ops.batching import linear, multilinear
 from ..ops.rules import compared, elementwise
+from .pull import by_rules
 from .recording import Recorded, Recording, Step, in_order, pull
 from .valued import Valued
 
@@ -128,15 +129,10 @@ def _diagonal(node: Application, out: Any, primals: Sequence[Any], tangents: Seq
 def _transposed(node: Application, out: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     with Recording("jvp", always=True) as level:
         g = level.leaf(F.zeros_like(out))
-        wanted = [t is not None for t in tangents]
-        if node.op.vjp_all is not None:
-            back = list(node.op.vjp_all(g, node, wanted, *primals))
-        else:
-            rules = [node.op.vjp_for(i) if needed else None for i, needed in enumerate(wanted)]
-            back = [None if rule is None else rule(g, node, out, *primals) for rule in rules]
-    mine = [(h, t) for h, t in zip(back, tangents, strict=True) if isinstance(h, Recorded) and h.level is level]
-    ends = [(h.step, t) for h, t in mine if t is not None]
-    (found,) = pull(ends, [g.step])
+        moved = [i for i, t in enumerate(tangents) if t is not None]
+        back = [*by_rules(node.op, moved, g, node, out, primals)]
+    mine = [(h, tangents[i]) for i, h in zip(moved, back, strict=True) if isinstance(h, Recorded) and h.level is level]
+    (found,) = pull([(h.step, t) for h, t in mine], [g.step])
     return F.zeros_like(out) if found is None else found
 
 

@@ -7,15 +7,16 @@ backward passes of their own (`eager/backward.py`, `reverse.py`), which are fast
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from heapq import heappop, heappush
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 from ..base.types import INEXACT
 from ..ir.walks import reached
 from ..operators import Application, Level, apply, frontends, lines_of
 from ..ops.control.vjp import joined
+from .pull import Edge, Pull, between, by_rules
 from .valued import Valued
 
 _number = count().__next__
@@ -32,9 +33,6 @@ class Step:
     def __init__(self, node: Application | None, primals: Sequence[Any], sources: Sequence[Step | None], out: Any):
         self.node, self.primals, self.sources, self.out = node, primals, sources, out
         self.number = _number()
-
-    def __lt__(self, other: Step) -> bool:
-        return self.number > other.number
 
 
 class Recording(Level):
@@ -89,56 +87,45 @@ class Recorded(Valued):
             self.value, self.step = value, Step(None, (), (), value)
 
 
+class _Pull(Pull[Step]):
+    """The walk over the steps of a function."""
+
+    def __init__(self, ends: Iterable[Step], leaves: Collection[Step]):
+        super().__init__(leaves)
+        self.needed = between(in_order(ends), _sources, leaves)
+
+    age = attrgetter("number")
+
+    def edges(self, step: Step) -> Sequence[Edge]:
+        return self.needed.get(step, ())
+
+    def rules(self, step: Step, g: Any, edges: Sequence[Edge]) -> Iterator[Any]:
+        node: Any = step.node
+        return by_rules(node.op, [edge[0] for edge in edges], g, node, step.out, step.primals)
+
+    def total(self, value: Any, known: Any, g: Any) -> Any:
+        return joined(known, g)
+
+    def back(self, step: Step, g: Any, edges: Sequence[Edge]) -> None:
+        assert step.node is not None
+        with lines_of(step.node.where):
+            super().back(step, g, edges)
+
+
 def pull(ends: Sequence[tuple[Step, Any]], leaves: Sequence[Step]) -> list[Any]:
     """The cotangents of the leaves for those of the ends; None where no end depends on one."""
-    needed = _between([step for step, _ in ends], set(leaves))
-    cotangents: dict[Step, Any] = {}
-    heap: list[Step] = []
-
-    def add(step: Step, g: Any) -> None:
-        if step in cotangents:
-            cotangents[step] = joined(cotangents[step], g)
-        elif step in needed:
-            cotangents[step] = g
-            heappush(heap, step)
-
+    walk = _Pull([step for step, _ in ends], leaves)
     for step, g in ends:
-        add(step, g)
-    while heap:
-        step = heappop(heap)
-        node, g = step.node, cotangents[step]
-        if node is None:
-            continue
-        wanted = [source is not None and source in needed for source in step.sources]
-        with lines_of(node.where):
-            for source, cotangent in zip(step.sources, _back(step, g, wanted), strict=True):
-                if cotangent is not None:
-                    assert source is not None
-                    add(source, cotangent)
-    return [cotangents.get(leaf) for leaf in leaves]
+        if step in walk.needed or step in walk.targets:
+            walk.add(step, g)
+    walk.walk()
+    return [walk.found.get(leaf) for leaf in leaves]
 
 
-def _back(step: Step, g: Any, wanted: Sequence[bool]) -> Iterator[Any]:
-    """The cotangents of the operands that are wanted."""
-    node = step.node
-    assert node is not None
-    if node.op.vjp_all is not None:
-        yield from node.op.vjp_all(g, node, wanted, *step.primals)
-        return
-    for i, needed in enumerate(wanted):
-        rule = node.op.vjp_for(i) if needed else None
-        yield None if rule is None else rule(g, node, step.out, *step.primals)
+def _sources(step: Step) -> list[Edge]:
+    return [(position, source) for position, source in enumerate(step.sources) if source is not None]
 
 
 def in_order(ends: Iterable[Step]) -> list[Step]:
     """The steps from which the ends are made, these included, each after its operands."""
     return sorted(reached(ends, lambda step: filter(None, step.sources)), key=lambda step: step.number)
-
-
-def _between(ends: Sequence[Step], leaves: set[Step]) -> set[Step]:
-    """The steps from the leaves to the ends, both included."""
-    found = set(leaves)
-    for step in in_order(ends):
-        if step in leaves or any(s in found for s in step.sources):
-            found.add(step)
-    return found

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ..base.types import INEXACT
-from ..errors import UnknownExtentError
-from ..ir import Graph, Node, Region
+from ..ir import Node, Region
 from ..operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
 from ..ops.adjoint import adjoint_op
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
 from . import messages
+from .pull import Edge, Pull, between, by_rules
 from .requests import check_seed
 
 NO_HOOKS: Mapping[Node, Callable[[Symbol], Symbol]] = MappingProxyType({})
@@ -52,44 +53,14 @@ def gradients(
     wanted = {x.node for x in xs}
     wanted |= {node for node, first in same.items() if first in wanted}
     stops = {s.node for s in stop_gradients}
-    cotangents = _seeds(ys, grad_ys)
-    seeds = dict(cotangents)
-    needed, order = _between(graph, [y.node for y in ys], wanted, stops)
-    for node in reversed(order):
-        g = cotangents.get(node)
-        if g is None:
-            continue
-        if node in hooks:
-            g = cotangents[node] = hooks[node](g)
-        if node in stops or node not in needed:
-            continue
-        if node.op.vjp_all is not None:
-            flags = [operand in needed or operand in wanted for operand in node.inputs]
-            with lines_of(node.where):
-                together = node.op.vjp_all(g, node, flags, *saved(node)[1])
-                for operand, cotangent in zip(node.inputs, together, strict=True):
-                    if cotangent is not None:
-                        total = same.get(operand, operand)
-                        cotangents[total] = joined(cotangents.get(total), cotangent)
-            continue
-        operands: list[Symbol] = []
-        for position, operand in enumerate(node.inputs):
-            rule = node.op.vjp_for(position)
-            if operand not in needed and operand not in wanted:
-                continue
-            if rule is None:
-                continue
-            if not operands:
-                out, operands = saved(node)
-            with lines_of(node.where):
-                try:
-                    cotangent = rule(g, node, out, *operands)
-                except UnknownExtentError:
-                    cotangent = frontends.defer_rule(g, node, position, operands)
-                if cotangent is not None:
-                    total = same.get(operand, operand)
-                    cotangents[total] = joined(cotangents.get(total), cotangent)
-    found = [cotangents.get(x.node) for x in xs]
+    seeds = _seeds(ys, grad_ys)
+    order = graph.reaching([y.node for y in ys], stop=stops)
+    needed = between(order, partial(_flows, stops), wanted)
+    pull = _Gradients(order, wanted, needed, hooks, saved, same)
+    for node, seed in seeds.items():
+        pull.add(node, seed)
+    pull.walk()
+    found = [pull.found.get(x.node) for x in xs]
     if hooks or state.inside or not any(isinstance(node.op.emit, Region) for node in needed):
         return found
     visited = set(order)
@@ -136,18 +107,46 @@ def _constant(y: Symbol, value: Any) -> Symbol:
     return append(y.graph, constant, (), constant_of(np.asarray(value, y.dtype)))
 
 
-def _between(graph: Graph, ys: list[Node], wanted: set[Node], stops: set[Node]) -> tuple[set[Node], list[Node]]:
-    """Nodes through which a y depends differentiably on a wanted node, and all ancestors of the ys in order."""
-    order = graph.reaching(ys, stop=stops)
-    needed: set[Node] = set()
-    for node in order:
-        if node in stops or node.op.vjp is None or node.type.dtype.kind not in INEXACT:
-            continue
-        for position, operand in enumerate(node.inputs):
-            if (operand in wanted or operand in needed) and node.op.vjp_for(position) is not None:
-                needed.add(node)
-                break
-    return needed, order
+def _flows(stops: Collection[Node], node: Node) -> Sequence[Edge]:
+    """The operands on which a node depends differentiably."""
+    if node in stops or node.op.vjp is None or node.type.dtype.kind not in INEXACT:
+        return ()
+    return [(position, operand) for position, operand in enumerate(node.inputs) if node.op.vjp_for(position) is not None]
+
+
+class _Gradients(Pull[Node]):
+    """The walk over the nodes of a graph, to which it appends the cotangents. See `gradients`."""
+
+    def __init__(
+        self, order: Sequence[Node], targets: Collection[Node], needed: Mapping[Node, Sequence[Edge]],
+        hooks: Mapping[Node, Callable[[Symbol], Symbol]], saved: Callable[[Node], tuple[Symbol, list[Symbol]]],
+        same: Mapping[Node, Node],
+    ):  # fmt: skip
+        super().__init__(targets)
+        self.ages = {node: i for i, node in enumerate(order)}
+        self.needed, self.hooks, self.saved, self.same = needed, hooks, saved, same
+
+    def age(self, node: Node) -> int:
+        return self.ages.setdefault(node, -len(self.ages))
+
+    def edges(self, node: Node) -> Sequence[Edge]:
+        return self.needed.get(node, ())
+
+    def hooked(self, node: Node, g: Symbol) -> Symbol:
+        return self.hooks[node](g) if node in self.hooks else g
+
+    def rules(self, node: Node, g: Symbol, edges: Sequence[Edge]) -> Iterator[Symbol | None]:
+        return by_rules(node.op, [edge[0] for edge in edges], g, node, *self.saved(node), frontends.defer_rule)
+
+    def total(self, value: Any, known: Any, g: Any) -> Any:
+        return joined(known, g)
+
+    def pass_on(self, edge: Edge, g: Symbol) -> None:
+        self.add(self.same.get(edge[1], edge[1]), g)
+
+    def back(self, node: Node, g: Symbol, edges: Sequence[Edge]) -> None:
+        with lines_of(node.where):
+            super().back(node, g, edges)
 
 
 frontends.gradients = gradients

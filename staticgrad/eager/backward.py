@@ -240,8 +240,8 @@ def _derivatives_at(node: Any, cotangents: tuple[Any, ...]) -> Any:
     record, named, create = records[0], node.record.named, modes.now.grad
     if record is not None and len(records) == 1 and (named is None or named.start == ALONE):
         engine = BackwardEngine([], [], True, None)
-        found = engine.together(record, cotangents[0], edges_of(record))
-        result = [found[i] for i in range(len(record.inputs)) if record.leads_to(i)]
+        together = engine.together(record, cotangents[0], [position for position, _, _ in edges_of(record)])
+        result = [together[i] for i in range(len(record.inputs)) if record.leads_to(i)]
     else:
         given = [None if g is None else g if isinstance(g, Tensor) else Tensor(g) for g in cotangents]
         places, engine = through(node, given, True, create)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from ..autodiff.pull import Edge, Pull, between, by_rules
 from ..errors import StaticgradError
 from ..ir import Graph, Node, Region, View
 from ..ir.walks import reached
@@ -89,90 +90,104 @@ def backward_graph(form: Form) -> Backward | None:
     return built.result()
 
 
-class _Builder:
+class _Left(Exception):
+    """No plan computes the cotangents of a record's operands."""
+
+
+class _Builder(Pull[int]):
+    """The walk over the rows of a form. Its values are the numbers of records, and `~number` of leaves."""
+
     def __init__(self, form: Form):
+        super().__init__(range(len(form.rows)))
         self.form, self.graph = form, Graph()
         self.fed: dict[Source, Symbol] = {}
         self.values: dict[int, Symbol] = {}
-        self.parts: dict[int, Any] = {}
-        """The cotangents so far of records, and of leaves by `~number`."""
         self.ends: list[int] = []
         """The records that are left to the engine and get a cotangent from the graph."""
+        self.left: set[int] = set()
+        """Those, and all that they were made of."""
         self.planned: set[int] = set()
-        self.needed = _needed(form)
+        self.ages = {number: -i for i, number in enumerate(form.order)}
+        self.needed: dict[int, Sequence[Edge]] | None = None
+        """The edges on paths to targets; None for all edges."""
+        if form.targets is not None:
+            self.needed = dict.fromkeys(form.targets, ())
+            self.needed.update(between(reversed(form.order), self._operands, form.targets))
 
     def differentiate(self) -> None:
-        form, left = self.form, set[int]()
-        for i, root in enumerate(form.roots):
+        for i, root in enumerate(self.form.roots):
             if self.needed is None or root in self.needed:
-                row = form.rows[root]
-                self._add(root, self._fed(("seed", i, 0), row.shape, row.dtype))
-        for number in form.order:
-            row = form.rows[number]
-            edges = self._edges(number)
-            found = None if number in left else self._rules(number, row, edges) if edges and number in self.parts else []
-            if found is None:
-                left.update([x for x in row.operands if isinstance(x, int) and x >= 0])
-            if number not in self.parts:
-                continue
-            if found is None:
-                self.ends.append(number)
-                continue
+                row = self.form.rows[root]
+                self.add(root, self._fed(("seed", i, 0), row.shape, row.dtype))
+        self.walk()
+
+    def age(self, number: int) -> int:
+        return self.ages[number]
+
+    def _operands(self, number: int) -> list[Edge]:
+        return [(i, x) for i, x in enumerate(self.form.rows[number].operands) if isinstance(x, int)]
+
+    def edges(self, number: int) -> Sequence[Edge]:
+        return self._operands(number) if self.needed is None else self.needed.get(number, ())
+
+    def total(self, value: Any, known: Any, g: Any) -> Any:
+        return joined(known, g)
+
+    def add(self, place: int, g: Any) -> None:
+        if place < 0:
+            self.found[place] = joined(self.found.get(place), g)
+        else:
+            super().add(place, g)
+
+    def visit(self, number: int, g: Any) -> None:
+        try:
+            if number in self.left:
+                self.note(number, g)
+                raise _Left
+            super().visit(number, g)
+        except _Left:
+            self.ends.append(number)
+            self.left.update(reached([number], lambda n: [x for _, x in self._operands(n) if x >= 0 and x not in self.left]))
+        else:
             self.planned.add(number)
-            for place, cotangent in found:
-                self._add(place, cotangent)
 
-    def _edges(self, number: int) -> list[int]:
-        """The positions of the operands that cotangents are passed to."""
-        operands = self.form.rows[number].operands
-        return [i for i, x in enumerate(operands) if isinstance(x, int) and (self.needed is None or x in self.needed)]
-
-    def _add(self, place: int, cotangent: Any) -> None:
-        self.parts[place] = joined(self.parts.get(place), cotangent)
-
-    def _rules(self, number: int, row: Row, edges: list[int]) -> list[tuple[int, Any]] | None:
-        """The cotangents of operands, with their places; None where no plan computes them."""
-        g = self.parts[number]
+    def rules(self, number: int, g: Any, edges: Sequence[Edge]) -> list[Any]:
+        row, positions = self.form.rows[number], [edge[0] for edge in edges]
         if row.call is not None:
-            return self._call(number, row, edges, g)
+            return self._call(number, row, positions, g)
         if row.op is PART:
-            return [(row.operands[0], Parts({row.part: g}))]  # type: ignore[list-item]
+            return [Parts({row.part: g})]
         operands = [self._operand(number, i) for i in range(len(row.operands))]
         try:
             node = append(self.graph, row.op, operands, dict(row.attrs)).node
             if node.inputs != tuple([x.node for x in operands]) or (node.type.shape, node.type.dtype) != (row.shape, row.dtype):
-                return None
+                raise _Left
             out, first = self._value(number), len(self.graph.nodes)
-            if row.op.vjp_all is not None:
-                together = [*row.op.vjp_all(g, node, [i in edges for i in range(len(operands))], *operands)]
-                found = [(i, together[i]) for i in edges]
-            else:
-                found = [(i, row.op.vjp_for(i)(g, node, out, *operands)) for i in edges]  # type: ignore[misc]
+            found = [*by_rules(row.op, positions, g, node, out, operands)]
         except (StaticgradError, TypeError, ValueError):  # a rule for arrays alone
-            return None
-        found = [(i, x) for i, x in found if x is not None]
-        if not all(isinstance(x, Symbol) and x.graph is self.graph for _, x in found):
-            return None
+            raise _Left from None
+        if not all(x is None or (isinstance(x, Symbol) and x.graph is self.graph) for x in found):
+            raise _Left
         for node in self.graph.nodes[first:]:
             if not (node.op.leaf or node.op.emit) or isinstance(node.op.emit, Region):
-                return None
-        return [(row.operands[i], x) for i, x in found]  # type: ignore[misc]
+                raise _Left
+        return found
 
-    def _call(self, number: int, row: Row, edges: list[int], g: Any) -> list[tuple[int, Any]] | None:
+    def _call(self, number: int, row: Row, edges: list[int], g: Any) -> list[Any]:
         """The cotangents of a call of several ops, by the graph of its own backward plan. One with a loop stays a plan of its
         own: nearly all of its time is in the loop, and threads share the rows of a batch."""
         call, (fetches, feeds) = row.call, row.call.backward.value
         if any(isinstance(node.op.emit, Region) for node in reached(fetches, lambda node: node.inputs)):
-            return None
+            raise _Left
         given = [self._seed(g, i, call.kinds[i]) for i in call.smooth]
         for i in call.reads:
             given.append(self._operand(number, i) if i >= 0 else self._result_of_call(number, row, i))
         for i, node in enumerate(feeds[len(given) :]):
             given.append(self._fed(("kept", number, i), node.type.shape, node.type.dtype))
         moved = {node: symbol.node for node, symbol in zip(feeds, given, strict=True)}
-        wanted = [(i, node) for i, node in zip(call.positions, fetches, strict=True) if i in edges]
-        found = copied(self.graph, [node for _, node in wanted], moved)
-        return [(row.operands[i], Symbol(self.graph, node)) for (i, _), node in zip(wanted, found, strict=True)]
+        wanted = {i: node for i, node in zip(call.positions, fetches, strict=True) if i in edges}
+        found = dict(zip(wanted, copied(self.graph, [*wanted.values()], moved), strict=True))
+        return [Symbol(self.graph, found[i]) if i in found else None for i in edges]
 
     def _seed(self, g: Any, number: int, kind: tuple[tuple[int, ...], np.dtype]) -> Symbol:
         """The cotangent of a result of a call."""
@@ -233,10 +248,10 @@ class _Builder:
         form = self.form
         places = [Place(number, *end) for number in self.ends for end in self._end(number)]
         if form.targets is None:
-            places += [Place(place, self.parts[place]) for place in self.parts if place < 0]
+            places += [Place(place, self.found[place]) for place in self.found if place < 0]
         else:
-            wanted = [place for place in dict.fromkeys(form.targets) if place in self.parts and place not in self.ends]
-            places += [Place(place, self.parts[place]) for place in wanted]
+            wanted = [place for place in dict.fromkeys(form.targets) if place in self.found and place not in self.ends]
+            places += [Place(place, self.found[place]) for place in wanted]
             if any(place in self.ends or (place >= 0 and place not in self.planned) for place in form.targets):
                 return None  # the engine takes note of the cotangents of targets that it visits
         sources = {symbol.node: source for source, symbol in self.fed.items()}
@@ -267,7 +282,7 @@ class _Builder:
 
     def _end(self, number: int) -> list[tuple[Any, int | None]]:
         """What the engine gets at a record: a cotangent, or those of some results of a call."""
-        g = self.parts[number]
+        g = self.found[number]
         return [(part, i) for i, part in g.items()] if isinstance(g, Parts) else [(g, None)]
 
 
@@ -295,14 +310,3 @@ def _step(node: Node) -> tuple[Any, dict[str, Any]] | None:
     if isinstance(node.op.emit, View) and len(node.inputs) == 1:
         return node.op.eval, dict(node.attrs)
     return (repeated, {"shape": node.type.shape}) if node.op is broadcast_like_op else None
-
-
-def _needed(form: Form) -> set[int] | None:
-    """Records and leaves on a path to a target, the targets included; None for all."""
-    if form.targets is None:
-        return None
-    needed = set(form.targets)
-    for number in reversed(form.order):
-        if any(isinstance(x, int) and x in needed for x in form.rows[number].operands):
-            needed.add(number)
-    return needed

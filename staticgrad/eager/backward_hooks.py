@@ -9,6 +9,7 @@ import numpy as np
 
 from ..autodiff import messages
 from ..autodiff.accumulation import hooked, replacement
+from ..autodiff.pull import Pull
 from ..operators import F
 from ..ops.sparse_rows import carry
 from .execution import link
@@ -87,7 +88,7 @@ class Cotangents(dict[int, Any]):
         return tuple(self.get(i) for i in range(record.results))
 
 
-class Hooked:
+class Hooked(Pull[Record]):
     """A backward pass as its hooks see it."""
 
     create: bool
@@ -98,12 +99,12 @@ class Hooked:
     held: Held
     """Tensors that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
 
-    def _hooked(self, hooks: dict[int, Any] | None, g: Any) -> Any:
+    def after_hooks(self, hooks: dict[int, Any], g: Any) -> Any:
         """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last."""
         modes.now.arrays, around = False, modes.now.arrays
         retained = []
         try:
-            for hook in tuple(hooks.values()) if hooks else ():
+            for hook in tuple(hooks.values()):
                 if isinstance(hook, Retain):
                     retained.append(hook.tensor())
                 elif not isinstance(hook, (BeforeNode, AfterNode)):
@@ -115,7 +116,7 @@ class Hooked:
             modes.now.arrays = around
         return g
 
-    def _called(self, hooks: list[Any], cotangents: Sequence[Any], *others: tuple[Any, ...]) -> list[Any]:
+    def called(self, hooks: list[Any], cotangents: Sequence[Any], *others: tuple[Any, ...]) -> list[Any]:
         """Cotangents after hooks of a node, which get all of them and may replace them. others: what the hooks get besides."""
         modes.now.arrays, around = False, modes.now.arrays
         try:

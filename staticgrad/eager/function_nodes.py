@@ -7,7 +7,7 @@ The records of the operations are as they are: each result's record notes the fu
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -153,8 +153,8 @@ class DerivativeNodes:
         self.first: dict[Any, None] = {}
         """The records and the ids of leaves that have their first cotangent from this call."""
 
-    def visit(self, record: Record, edges: Sequence[tuple[int, Record | None, Any]]) -> None:
-        """Called before the rules of a record are."""
+    def visit(self, record: Record, edges: Callable[[Record], Sequence[tuple[int, Any, Any]]]) -> None:
+        """Called before the rules of a record are. edges: those of a record through which gradients flow."""
         if self.name and record.clock <= self.start:
             self.leave()
         if not self.name:
@@ -163,12 +163,10 @@ class DerivativeNodes:
                 return
             self.start = record.began
             self.begin = tick()
-        for _, maker, leaf in edges:
-            if maker is None:
-                if id(leaf) not in self.found:
-                    self.first[id(leaf)] = None
-            elif maker.clock <= self.start and maker not in self.cotangents:
-                self.first[maker] = None
+        for _, key, leaf in edges(record):
+            known = self.cotangents if leaf is None else self.found
+            if key not in known and (leaf is not None or key.clock <= self.start):
+                self.first[key] = None
 
     def leave(self) -> None:
         """The pass has left the call: its results are those of one node."""

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..autodiff import messages
+from ..autodiff.pull import by_rules
 from ..errors import GradientError
 from ..ir import REGISTRY, OpDef
 from .calls.call_cache import shared
@@ -58,13 +59,8 @@ def _needs(record: Record, wanted: tuple[bool, ...], g: Any, result: Any, operan
     mode.grad, mode.arrays, mode.saver = False, True, None
     try:
         with np.errstate(all="ignore"):
-            if op.vjp_all is not None:
-                op.vjp_all(g, record, list(wanted), *operands)
-                return False
-            for position, flows in enumerate(wanted):
-                rule = op.vjp_for(position) if flows else None
-                if rule is not None:
-                    rule(g, record, result, *operands)
+            for _ in by_rules(op, [i for i, flows in enumerate(wanted) if flows], g, record, result, operands):
+                pass
     except GradientError:
         return True
     finally:

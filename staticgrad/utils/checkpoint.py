@@ -245,7 +245,7 @@ class _Reentrant(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        if modes.now.engine is not None and modes.now.engine.wanted is not None:
+        if modes.now.engine is not None and modes.now.engine.needed is not None:
             raise GradientError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter "
                 "to .backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without "

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ...autodiff import messages
+from ...autodiff.pull import by_rules
 from ...base import types
 from ...base.signals import module
 from ...ir import REGISTRY, Expand, OpDef
@@ -367,11 +368,7 @@ def _rules(op: tuple[OpDef, tuple[tuple[str, Any], ...]], positions: tuple[int, 
     node: Any = Applied(tuple(operands), dict(attrs))
     if isinstance(g, Symbol):
         node = append(g.graph, record, operands, node.attrs).node
-    found = []
-    for i in positions:
-        rule = record.vjp_for(i)
-        assert rule is not None
-        found.append(rule(g, node, out, *operands))
+    found = [*by_rules(record, positions, g, node, out, operands)]
     return found[0] if len(found) == 1 else tuple(found)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...autodiff.pull import by_rules
 from ...base.dtypes import FLOATS
 from ...base.types import TensorType, float32, int64
 from ...ir import REGISTRY, Expand, Graph, Native, Node, OpDef, Pointwise, Reduction
@@ -303,9 +304,7 @@ def _vjp_program(record: Record, positions: tuple[int, ...], repeated: Any, g: n
     (out,) = placeholders(graph, [(node.type.shape, node.type.dtype)])
     seed = given if repeated is None else F.broadcast_to(given, node.type.shape)
     found = {}
-    for i in positions:
-        rule = op.vjp_for(i)
-        cotangent = None if rule is None else rule(seed, node, out, *operands)
+    for i, cotangent in zip(positions, by_rules(op, positions, seed, node, out, operands), strict=True):
         if isinstance(cotangent, Symbol) and cotangent.graph is graph and _computed(graph, cotangent.node):
             found[i] = cotangent.node
     if not found:
