@@ -9,8 +9,11 @@ def kernel(buffers, sizes, start, stop):
     rows6 = f32_at(buffers, 6)  # a block of %8 log f32[8,1]
     rows7 = f32_at(buffers, 7)  # a block of %28 sum f32[8]
     rows8 = f32_at(buffers, 8)  # a block of %17 sum f32[8]
-    part9 = f64_at(buffers, 9)  # per chunk: %19 sum f32[]
-    y10 = f32_at(buffers, 10)  # %23 neg f32[]
+    turned9 = f32_at(buffers, 9)  # columns of x0 f32[8,10]
+    turned10 = f32_at(buffers, 10)  # columns of %31 sub f32[8,10]
+    places11 = i64_at(buffers, 11)  # where rows begin: x0 f32[8,10]
+    part12 = f64_at(buffers, 12)  # per chunk: %19 sum f32[]
+    y13 = f32_at(buffers, 13)  # %23 neg f32[]
     columns = sizes[0]
     rows = sizes[1]
     chunks = sizes[2]
@@ -27,6 +30,9 @@ def kernel(buffers, sizes, start, stop):
             for b in range(s, e, block):
                 n = min(block, e - b)
                 for l in range(n):
+                    places11[c * 64 + l] = (b + l) * columns
+                turn_rows_f32(turned9, c * columns * 64, x2, 0, places11, c * 64, n, width, 64)
+                for l in range(n):
                     rows4[c * 64 + l] = f32(-np.inf)
                     rows7[c * 64 + l] = f32(0)
                 for j in range(width):
@@ -35,7 +41,7 @@ def kernel(buffers, sizes, start, stop):
                         a0 = x1[i]
                         v0 = (j == a0)  # %14 eq
                         v1 = (k0 if v0 else f32(0))  # %26 where
-                        a1 = x2[i * columns + j]
+                        a1 = turned9[(c * columns + j) * 64 + l]
                         rows4[c * 64 + l] = maximum_f32(rows4[c * 64 + l], a1)  # %2 max
                         rows7[c * 64 + l] = plus_f32(rows7[c * 64 + l], v1)  # %28 sum
                 for l in range(n):
@@ -44,7 +50,7 @@ def kernel(buffers, sizes, start, stop):
                     for l in range(n):
                         i = b + l
                         h0 = rows4[c * 64 + l]
-                        a2 = x2[i * columns + j]
+                        a2 = turned9[(c * columns + j) * 64 + l]
                         v2 = (a2 - h0)  # %4 sub
                         v3 = exp_f32(v2)  # %5 exp
                         kept0[(c * columns + j) * 64 + l] = v3
@@ -65,7 +71,7 @@ def kernel(buffers, sizes, start, stop):
                         h5 = rows7[c * 64 + l]
                         a3 = x1[i]
                         v5 = (j == a3)  # %14 eq
-                        a4 = x2[i * columns + j]
+                        a4 = turned9[(c * columns + j) * 64 + l]
                         v6 = (a4 - h2)  # %4 sub
                         v7 = (v6 - h3)  # %9 sub
                         v8 = (v7 if v5 else f32(0))  # %16 where
@@ -74,19 +80,20 @@ def kernel(buffers, sizes, start, stop):
                         v11 = (v10 / h4)  # %27 div
                         v12 = (v11 * h5)  # %30 mul
                         v13 = (v9 - v12)  # %31 sub
-                        y3[i * columns + j] = v13
+                        turned10[(c * columns + j) * 64 + l] = v13
                         rows8[c * 64 + l] = plus_f32(rows8[c * 64 + l], v8)  # %17 sum
+                turn_back_f32(turned10, c * columns * 64, y3, 0, places11, c * 64, n, width, 64)
                 for l in range(n):
                     i = b + l
                     h6 = rows8[c * 64 + l]
                     t0 = plus_f32(t0, h6)  # %19 sum
             whole0 = whole0 + f64(t0)
-        part9[c] = whole0
+        part12[c] = whole0
     if chunks == 1 or start < 0:  # the last chunk is done
-        w0 = part9[0]
+        w0 = part12[0]
         for c in range(1, chunks):
-            w0 = w0 + part9[c]
+            w0 = w0 + part12[c]
         v14 = f32(w0)
         v15 = (v14 / k1)  # %22 div
         v16 = (-v15)  # %23 neg
-        y10[0] = v16
+        y13[0] = v16

@@ -12,68 +12,76 @@ def kernel(buffers, sizes, start, stop):
     rows9 = f32_at(buffers, 9)  # a block of %11 max f32[8]
     rows10 = f32_at(buffers, 10)  # a block of %15 sum f32[8]
     rows11 = f32_at(buffers, 11)  # a block of %17 log f32[8,1]
+    turned12 = f32_at(buffers, 12)  # columns of x0 f32[8,40]
+    turned13 = f32_at(buffers, 13)  # columns of %18 sub f32[8,40]
+    places14 = i64_at(buffers, 14)  # where rows begin: x0 f32[8,40]
     columns = sizes[0]
     rows = sizes[1]
     chunks = sizes[2]
-    block = sizes[3]
+    width = sizes[3]
+    block = sizes[4]
     for c in range(start, stop):
         for b in range(rows * c // chunks, rows * (c + 1) // chunks, block):
             n = min(block, rows * (c + 1) // chunks - b)
+            for l in range(n):
+                places14[c * 64 + l] = (b + l) * columns
+            turn_rows_f32(turned12, c * columns * 64, x4, 0, places14, c * 64, n, width, 64)
             for l in range(n):
                 i = b + l
                 a0 = x3[i]
                 v0 = exp_f32(a0)  # %9 exp
                 rows8[c * 64 + l] = v0
             for l in range(n):
-                i = b + l
-                r0 = f32(-np.inf)
-                for j in range(columns):
-                    a1 = x4[i * columns + j]
-                    r0 = maximum_f32(r0, a1)  # %2 max
-                rows6[c * 64 + l] = r0
+                rows6[c * 64 + l] = f32(-np.inf)
+            for j in range(width):
+                for l in range(n):
+                    i = b + l
+                    a1 = turned12[(c * columns + j) * 64 + l]
+                    rows6[c * 64 + l] = maximum_f32(rows6[c * 64 + l], a1)  # %2 max
             for l in range(n):
-                i = b + l
-                h0 = rows6[c * 64 + l]
-                r1 = f32(0)
-                for j in range(columns):
-                    a2 = x4[i * columns + j]
+                rows7[c * 64 + l] = f32(0)
+            for j in range(width):
+                for l in range(n):
+                    i = b + l
+                    h0 = rows6[c * 64 + l]
+                    a2 = turned12[(c * columns + j) * 64 + l]
                     v1 = (a2 - h0)  # %4 sub
                     v2 = exp_f32(v1)  # %5 exp
-                    kept0[(c * 64 + l) * columns + j] = v2
-                    r1 = plus_f32(r1, v2)  # %6 sum
-                rows7[c * 64 + l] = r1
+                    kept0[(c * columns + j) * 64 + l] = v2
+                    rows7[c * 64 + l] = plus_f32(rows7[c * 64 + l], v2)  # %6 sum
             for l in range(n):
-                i = b + l
-                h1 = rows7[c * 64 + l]
-                h2 = rows8[c * 64 + l]
-                r2 = f32(-np.inf)
-                for j in range(columns):
-                    v3 = kept0[(c * 64 + l) * columns + j]  # %5 exp
+                rows9[c * 64 + l] = f32(-np.inf)
+            for j in range(width):
+                for l in range(n):
+                    i = b + l
+                    h1 = rows7[c * 64 + l]
+                    h2 = rows8[c * 64 + l]
+                    v3 = kept0[(c * columns + j) * 64 + l]  # %5 exp
                     v4 = (v3 / h1)  # %8 div
                     v5 = (v4 * h2)  # %10 mul
-                    kept1[(c * 64 + l) * columns + j] = v5
-                    r2 = maximum_f32(r2, v5)  # %11 max
-                rows9[c * 64 + l] = r2
+                    kept1[(c * columns + j) * 64 + l] = v5
+                    rows9[c * 64 + l] = maximum_f32(rows9[c * 64 + l], v5)  # %11 max
             for l in range(n):
-                i = b + l
-                h3 = rows9[c * 64 + l]
-                r3 = f32(0)
-                for j in range(columns):
-                    v6 = kept1[(c * 64 + l) * columns + j]  # %10 mul
+                rows10[c * 64 + l] = f32(0)
+            for j in range(width):
+                for l in range(n):
+                    i = b + l
+                    h3 = rows9[c * 64 + l]
+                    v6 = kept1[(c * columns + j) * 64 + l]  # %10 mul
                     v7 = (v6 - h3)  # %13 sub
-                    kept2[(c * 64 + l) * columns + j] = v7
+                    kept2[(c * columns + j) * 64 + l] = v7
                     v8 = exp_f32(v7)  # %14 exp
-                    r3 = plus_f32(r3, v8)  # %15 sum
-                rows10[c * 64 + l] = r3
+                    rows10[c * 64 + l] = plus_f32(rows10[c * 64 + l], v8)  # %15 sum
             for l in range(n):
                 i = b + l
                 h4 = rows10[c * 64 + l]
                 v9 = log_f32(h4)  # %17 log
                 rows11[c * 64 + l] = v9
-            for l in range(n):
-                i = b + l
-                h5 = rows11[c * 64 + l]
-                for j in range(columns):
-                    v10 = kept2[(c * 64 + l) * columns + j]  # %13 sub
+            for j in range(width):
+                for l in range(n):
+                    i = b + l
+                    h5 = rows11[c * 64 + l]
+                    v10 = kept2[(c * columns + j) * 64 + l]  # %13 sub
                     v11 = (v10 - h5)  # %18 sub
-                    y5[i * columns + j] = v11
+                    turned13[(c * columns + j) * 64 + l] = v11
+            turn_back_f32(turned13, c * columns * 64, y5, 0, places14, c * 64, n, width, 64)

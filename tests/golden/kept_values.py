@@ -9,23 +9,29 @@ def kernel(buffers, sizes, start, stop):
     rows6 = f32_at(buffers, 6)  # a block of %5 sum f32[4]
     rows7 = f32_at(buffers, 7)  # a block of %10 max f32[4]
     rows8 = f32_at(buffers, 8)  # a block of %14 sum f32[4]
-    numbers9 = f64_at(buffers, 9)  # 3
+    turned9 = f32_at(buffers, 9)  # columns of x0 f32[4,5]
+    turned10 = f32_at(buffers, 10)  # columns of %16 div f32[4,5]
+    places11 = i64_at(buffers, 11)  # where rows begin: x0 f32[4,5]
+    numbers12 = f64_at(buffers, 12)  # 3
     columns = sizes[0]
     rows = sizes[1]
     chunks = sizes[2]
     width = sizes[3]
     block = sizes[4]
-    numbers = numbers9
+    numbers = numbers12
     n0_f32 = f32(numbers[0])
     for c in range(start, stop):
         for b in range(rows * c // chunks, rows * (c + 1) // chunks, block):
             n = min(block, rows * (c + 1) // chunks - b)
             for l in range(n):
+                places11[c * 64 + l] = (b + l) * columns
+            turn_rows_f32(turned9, c * columns * 64, x3, 0, places11, c * 64, n, width, 64)
+            for l in range(n):
                 rows5[c * 64 + l] = f32(-np.inf)
             for j in range(width):
                 for l in range(n):
                     i = b + l
-                    a0 = x3[i * columns + j]
+                    a0 = turned9[(c * columns + j) * 64 + l]
                     rows5[c * 64 + l] = maximum_f32(rows5[c * 64 + l], a0)  # %1 max
             for l in range(n):
                 rows6[c * 64 + l] = f32(0)
@@ -33,7 +39,7 @@ def kernel(buffers, sizes, start, stop):
                 for l in range(n):
                     i = b + l
                     h0 = rows5[c * 64 + l]
-                    a1 = x3[i * columns + j]
+                    a1 = turned9[(c * columns + j) * 64 + l]
                     v0 = (a1 - h0)  # %3 sub
                     v1 = exp_f32(v0)  # %4 exp
                     kept0[(c * columns + j) * 64 + l] = v1
@@ -66,4 +72,5 @@ def kernel(buffers, sizes, start, stop):
                     h3 = rows8[c * 64 + l]
                     v8 = kept2[(c * columns + j) * 64 + l]  # %13 exp
                     v9 = (v8 / h3)  # %16 div
-                    y4[i * columns + j] = v9
+                    turned10[(c * columns + j) * 64 + l] = v9
+            turn_back_f32(turned10, c * columns * 64, y4, 0, places11, c * 64, n, width, 64)

@@ -32,7 +32,7 @@ WRITERS = tuple(os.path.join(COMPILER, folder) for folder in ("backend", "runtim
 """The folders of the modules that write machine code."""
 
 SPECIAL = {
-    "row_products": ("dot_rows_", "add_rows_"),
+    "row_products": ("dot_rows_", "add_rows_", "turn_rows_", "turn_back_"),
     "integer_division": ("floor_divide_", "remainder_", "pow_int"),
     "philox": ("uniform_", "normal_"),
 }

@@ -26,8 +26,10 @@ from .loop_ir import (
     Stage,
     Statement,
     Store,
+    TurnedRows,
     inside,
     matrix_vector_loops,
+    turned_rows_loops,
 )
 
 COMPENSATED = 6
@@ -111,6 +113,8 @@ class Count:
             self.flops += COMPENSATED * times
         elif isinstance(s, MatrixVector):
             self.statement(matrix_vector_loops(s), times)
+        elif isinstance(s, TurnedRows):
+            self.statement(turned_rows_loops(s), times)
         elif isinstance(s, Loop):
             self.loop(s, times)
         elif isinstance(s, Stage):

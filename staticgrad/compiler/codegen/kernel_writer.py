@@ -62,7 +62,7 @@ from .loop_nest import LoopNest, cost
 from .operands import Operands
 from .parameters import BufferRef, KernelSource, Parameters, real_extent
 from .printers import KERNEL
-from .row_tiling import AT, BLOCK, LEAST, tile_rows, tiling_for
+from .row_tiling import AT, BLOCK, LEAST, tile_rows, tiling_for, turned
 
 FIXED, FIXED_REDUCED, FIXED_SUMMED = 8, 16, 64
 """Up to so many columns, their number may be part of the source: in kernels without reductions, in those that reduce rows, and
@@ -438,7 +438,8 @@ class KernelWriter:
             dtype = nodes[name].type.dtype
             return Load(self.args.buffer(BufferRef("rows", nodes[name], 0, dtype, BLOCK), "rows"), AT, dtype)
 
-        return tile_rows(rows, block, width, array, self.args.fresh, frozenset(self.scratch.values()))
+        whole = tile_rows(rows, block, width, array, self.args.fresh, frozenset(self.scratch.values()))
+        return turned(whole, columns, self.args) if self.tiling.turned else whole
 
     def _finish(self) -> list[Statement]:
         body: list[Statement] = []

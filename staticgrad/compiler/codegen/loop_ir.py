@@ -2,7 +2,7 @@
 
     kernel     = Kernel(name, pointers, prologue, body)
     statement  = Assign(names, values) | Store(pointer, index, value) | Accumulate(target, scalar, value)
-               | CompensatedAdd(sum, lost, value) | MatrixVector(...)
+               | CompensatedAdd(sum, lost, value) | MatrixVector(...) | TurnedRows(...)
                | Loop(index, start, stop, step, body) | If(condition, body) | Stage(body)
     expression = Name | Integer | Literal(value, dtype) | Convert(value, dtype)
                | Load(pointer, index, dtype) | Scalar(name, operands) | Draw(name, ...)
@@ -203,6 +203,21 @@ class MatrixVector(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class TurnedRows(Statement):
+    """Rows of a matrix, which begin at places that are listed, become columns of a tile; with `back` the tile's columns become
+    rows of the matrix. A column of the tile has `length` elements."""
+
+    back: bool
+    tile: Place
+    matrix: str
+    places: Place
+    rows: Expr
+    columns: Expr
+    length: Expr
+    dtype: np.dtype
+
+
+@dataclass(frozen=True, slots=True)
 class Loop(Statement):
     """`body` for each index from start to before stop. `strip_of`: it walks one strip of the loop with this index."""
 
@@ -247,6 +262,7 @@ class Kernel:
     body: tuple[Statement, ...]
 
 
+INT64 = np.dtype(np.int64)
 ZERO, ONE = Integer(0), Integer(1)
 START, STOP = Name("start"), Name("stop")
 ROW_I, COLUMN_J, TILE_L = Name("i"), Name("j"), Name("l")
@@ -337,6 +353,8 @@ def expressions(s: Statement) -> Iterator[Expr]:
     elif isinstance(s, MatrixVector):
         yield from (place if isinstance(place, Name) else place[1] for place in (s.out, s.matrix, s.vector))
         yield from (s.rows, s.columns, s.stride)
+    elif isinstance(s, TurnedRows):
+        yield from (s.tile[1], s.places[1], s.rows, s.columns, s.length)
     else:
         assert isinstance(s, (Loop, If, Stage))
         yield from (s.start, s.stop, s.step) if isinstance(s, Loop) else (s.condition,) if isinstance(s, If) else ()
@@ -361,6 +379,9 @@ def rewritten(s: Statement, change: Callable[[Expr], Expr]) -> Statement:
     if isinstance(s, MatrixVector):
         places = {"out": place(s.out), "matrix": place(s.matrix), "vector": place(s.vector)}
         return replace(s, **places, rows=change(s.rows), columns=change(s.columns), stride=change(s.stride))
+    if isinstance(s, TurnedRows):
+        places = {"tile": place(s.tile), "places": place(s.places)}
+        return replace(s, **places, rows=change(s.rows), columns=change(s.columns), length=change(s.length))
     assert isinstance(s, (Loop, If, Stage))
     body = tuple(rewritten(inner, change) for inner in s.body)
     if isinstance(s, Loop):
@@ -388,6 +409,17 @@ def matrix_vector_loops(product: MatrixVector) -> Loop:
     columns = loop("j", 0, product.columns, [step])
     clear = [] if product.transposed else [Store(out, target.index, Literal(0, dtype), dtype)]
     return loop("l", 0, product.rows, [*clear, columns], strip_of="b")
+
+
+def turned_rows_loops(turn: TurnedRows) -> Loop:
+    """Rows that become columns as loops."""
+    place = Load(turn.places[0], turn.places[1] + TILE_L, INT64) + COLUMN_J
+    inside_tile = turn.tile[1] + COLUMN_J * turn.length + TILE_L
+    if turn.back:
+        move = Store(turn.matrix, place, Load(turn.tile[0], inside_tile, turn.dtype), turn.dtype)
+    else:
+        move = Store(turn.tile[0], inside_tile, Load(turn.matrix, place, turn.dtype), turn.dtype)
+    return loop("l", 0, turn.rows, [loop("j", 0, turn.columns, [move])], strip_of="b")
 
 
 # rewrites of loops ----------------------------------------------------------------------------------------------------

@@ -25,15 +25,15 @@ LITERALS = (0.0, 1.0, -1.0, 2.0, 0.5)
 
 HELD = {
     "value": "", "scratch": "one row of ", "rows": "a block of ", "partial": "per chunk: ", "whole": "sums per chunk: ",
-    "lost": "what they lost: ",
+    "lost": "what they lost: ", "turned": "columns of ", "places": "where rows begin: ",
 }  # fmt: skip
 """Prefixes of buffer names by the contents of the buffer."""
 
 
 @dataclass(frozen=True)
 class BufferRef:
-    """A buffer of a kernel: `kind` is value (of `node`, at `offset` elements), scratch, rows, partial, whole, lost,
-    numbers."""
+    """A buffer of a kernel: `kind` is value (of `node`, at `offset` elements), scratch, rows, turned, places, partial,
+    whole, lost, numbers."""
 
     kind: str
     node: Node | None = None
@@ -41,6 +41,8 @@ class BufferRef:
     dtype: np.dtype = float64
     length: int = 0
     """Elements per chunk, for all but values and numbers."""
+    number: int = 0
+    """Of several of one kind for a node."""
 
 
 @dataclass

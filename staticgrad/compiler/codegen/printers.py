@@ -35,8 +35,10 @@ from .loop_ir import (
     Stage,
     Statement,
     Store,
+    TurnedRows,
     matrix_vector_loops,
     scalar,
+    turned_rows_loops,
 )
 
 OPERATORS = {
@@ -84,6 +86,7 @@ class Printer:
             Accumulate: self.accumulate,
             CompensatedAdd: self.compensated_add,
             MatrixVector: self.matrix_vector,
+            TurnedRows: self.turned_rows,
             Loop: self.loop,
             If: self.condition,
             Stage: lambda s: [line for inner in s.body for line in self.statements[type(inner)](inner)],
@@ -99,6 +102,9 @@ class Printer:
         raise NotImplementedError
 
     def matrix_vector(self, product: MatrixVector) -> Iterable[str]:
+        raise NotImplementedError
+
+    def turned_rows(self, turn: TurnedRows) -> Iterable[str]:
         raise NotImplementedError
 
     # kernels ------------------------------------------------------------------------------------------------------------
@@ -217,6 +223,11 @@ class KernelPrinter(Printer):
         places = [text for pointer, at in (s.out, s.matrix, s.vector) for text in (pointer, self.value(at))]
         return [f"{name}({', '.join([*places, *map(self.value, (s.rows, s.columns, s.stride))])}){_noted(s.note)}"]
 
+    def turned_rows(self, s: TurnedRows) -> list[str]:
+        name = f"turn_{'back' if s.back else 'rows'}_{SHORT[s.dtype]}"
+        places = s.tile[0], self.value(s.tile[1]), s.matrix, "0", s.places[0], self.value(s.places[1])
+        return [f"{name}({', '.join([*places, *map(self.value, (s.rows, s.columns, s.length))])})"]
+
 
 class PythonPrinter(Printer):
     """Plain Python over NumPy scalars. Functions have the names of scalar operations; `execute/unjitted.py` defines them."""
@@ -230,6 +241,9 @@ class PythonPrinter(Printer):
 
     def matrix_vector(self, s: MatrixVector) -> Iterable[str]:
         return self.loop(matrix_vector_loops(s))
+
+    def turned_rows(self, s: TurnedRows) -> Iterable[str]:
+        return self.loop(turned_rows_loops(s))
 
 
 def _suffix(dtype: np.dtype) -> str:

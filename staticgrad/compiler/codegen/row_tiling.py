@@ -13,8 +13,8 @@ fission), and values per row lie in small arrays meanwhile (scalar expansion):
         ...
 
 With few columns (10 classes), and where memory runs along the rows (a transposed matrix), the inner loops are interchanged, so
-that they too are vectorized over rows; not where rows are looked up, which lie apart in memory. Products of a row with a vector
-become products of the tile.
+that they too are vectorized over rows; not where rows are looked up, which lie apart in memory. Short rows are turned into
+columns before (`turned`). Products of a row with a vector become products of the tile.
 """
 
 from __future__ import annotations
@@ -24,7 +24,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...ir import Lookup, Node, Pointwise, Reduction
+import numpy as np
+
+from ...base.types import float32, float64
+from ...ir import Lookup, Node, Pointwise, Reduction, Window
+from ..backend.abi import MAX_BUFFERS
+from ..backend.cpu import BYTES
 from ..fusion.broadcast_rank import FULL, ROW, SCALAR, SPREAD, fused_as, origin
 from ..fusion.fuse import Group
 from ..fusion.iteration_domain import split_strides
@@ -34,6 +39,7 @@ from ..fusion.node_facts import inlined
 from .accumulators import CHUNK_COLUMN, COLUMNS
 from .loop_ir import (
     COLUMN_J,
+    INT64,
     ROW_I,
     TILE_L,
     ZERO,
@@ -42,13 +48,16 @@ from .loop_ir import (
     Expr,
     If,
     Infix,
+    Integer,
     Load,
     Loop,
     MatrixVector,
     Name,
+    Place,
     Stage,
     Statement,
     Store,
+    TurnedRows,
     assign,
     expressions,
     inside,
@@ -60,11 +69,12 @@ from .loop_ir import (
     tiled,
 )
 from .loop_nest import cost
+from .parameters import BufferRef, Parameters
 
 BLOCK = 64
 """Rows of a tile, at the most."""
-NARROW = 16
-"""Columns up to which the inner loop runs over rows."""
+NARROW, UNEVEN = 16, 48
+"""Columns up to which the inner loop runs over rows; and where they don't fill whole vectors and the loop over them is dear."""
 WIDE = 512
 """Columns from which on the work per row does not count beside the loops over its columns."""
 ROW_WORK = 16
@@ -86,11 +96,12 @@ AT = TILE + TILE_L
 
 class Tiling(NamedTuple):
     """How the loop over rows is tiled. `dots`: the sums that matrix-vector products compute; `itemsize`: bytes of the widest
-    value per row and column."""
+    value per row and column; `turned`: short rows become columns of tiles."""
 
     interchanged: bool
     dots: Mapping[Node, Dot]
     itemsize: int
+    turned: bool = False
 
     def rows_of(self, columns: int) -> int:
         """Rows of a tile."""
@@ -114,10 +125,17 @@ def tiling_for(group: Group, layouts: Layouts) -> Tiling | None:
         return Tiling(True, {}, itemsize)
     if not any(isinstance(n.op.emit, Reduction) and domain.rank[n] == ROW for n in group.members):
         return None
-    if columns <= NARROW and not any(fused_as(n, Lookup) for n in group.members):
-        return Tiling(True, {}, itemsize)
-    work = sum(cost(n) for n in group.members if isinstance(n.op.emit, Pointwise) and domain.rank[n] == ROW)
-    return Tiling(False, {}, itemsize) if columns <= WIDE and work >= ROW_WORK else None
+    if not any(fused_as(n, Lookup) for n in group.members):
+        plain = not any(fused_as(n, Window) or fused_as(n, Reduction) for n in group.members)  # neither parts nor scans
+        uneven = columns <= UNEVEN and columns % (BYTES // itemsize) != 0
+        if columns <= NARROW or (plain and uneven and _work(group, FULL) >= ROW_WORK):
+            return Tiling(True, {}, itemsize, plain)
+    return Tiling(False, {}, itemsize) if columns <= WIDE and _work(group, ROW) >= ROW_WORK else None
+
+
+def _work(group: Group, rank: str) -> int:
+    """The cost of the values of a rank, for each."""
+    return sum(cost(n) for n in group.members if isinstance(n.op.emit, Pointwise) and group.domain.rank[n] == rank)
 
 
 def memory_along_rows(group: Group, layouts: Layouts) -> bool:
@@ -324,6 +342,129 @@ def _moved(s: Statement, scratch: frozenset[str], place: Expr) -> Statement:
     if isinstance(changed, (Loop, If)):
         return replace(changed, body=tuple(_moved(inner, scratch, place) for inner in changed.body))
     return changed
+
+
+# short rows -----------------------------------------------------------------------------------------------------------
+#
+# A vector of the elements of one column, which lie a row apart, is a gather, and a scatter where they are written: CPUs take
+# each element by itself. So a tile's rows become columns of a tile in scratch, by squares that are transposed in registers, and
+# results become rows again. Where a row begins is computed once, also where that takes a division.
+
+TURNED = (float32, float64)
+"""Dtypes of rows that are turned."""
+IN_TILE = CHUNK_COLUMN * BLOCK + TILE_L
+"""Where an element of a tile's column lies."""
+
+
+def turned(tiles: Loop, width: int, args: Parameters) -> Loop:
+    """A loop over tiles whose inner loops run over rows, with the rows that they read and write in columns."""
+    if len(args.pointers) > MAX_BUFFERS // 2:
+        return tiles
+    count, *stages = tiles.body
+    known: dict[str, Expr] = {}
+    for s in _assigned(stages):
+        (name,), (value,) = s.names, s.values
+        known[name] = mapped(value, lambda e: known.get(e.name, e) if isinstance(e, Name) else e)
+    refs, found = {name: ref for ref, name in args.pointers.items()}, _Turned(known)
+
+    def buffer(kind: str, of: str, dtype: np.dtype, number: int, length: int) -> str:
+        return args.buffer(BufferRef(kind, refs[of].node, 0, dtype, length, number), kind)
+
+    body = [found.stage(s, refs, lambda of, dtype, number: buffer("turned", of, dtype, number, BLOCK * width)) for s in stages]
+    if not found.tiles:
+        return tiles
+    before: list[Statement] = []
+    after: dict[int, list[Statement]] = {}
+    lists: dict[Expr, Place] = {}
+    for (pointer, row, stage), tile in found.tiles.items():
+        if row not in lists:
+            lists[row] = buffer("places", pointer, INT64, len(lists), BLOCK), TILE
+            begin = Store(lists[row][0], AT, mapped(row, lambda e: Name("b") + TILE_L if e == ROW_I else e), INT64)
+            before.append(loop("l", ZERO, Name("n"), [begin], strip_of="b"))
+        of = refs[pointer].dtype
+        turn = TurnedRows(
+            stage >= 0, (tile, Name("c") * COLUMNS * BLOCK), pointer, lists[row], Name("n"), Name("width"), Integer(BLOCK), of
+        )
+        if stage < 0:
+            before.append(turn)
+        else:
+            after.setdefault(stage, []).append(turn)
+    whole = [s for number, s in enumerate(body) for s in (s, *after.get(number, ()))]
+    return replace(tiles, body=(count, *before, *whole))
+
+
+class _Turned:
+    """The accesses of short rows in stages. known: places that are computed for a row. tiles: by pointer, beginning of a row
+    and the stage that writes it, -1 for none: later stages read what it wrote. apart: pointers that are written otherwise."""
+
+    def __init__(self, known: Mapping[str, Expr]):
+        self.known, self.number = known, -1
+        self.apart: set[str] = set()
+        self.tiles: dict[tuple[str, Expr, int], str] = {}
+
+    def row(self, index: Expr) -> Expr | None:
+        """Where the row begins in which an element of column j lies; None where neighbors are not side by side, or where it may
+        be outside of the operand."""
+        if not isinstance(index, Infix) or index.operator != "+" or index.right != COLUMN_J:
+            return None
+        row = mapped(index.left, lambda e: self.known.get(e.name, e) if isinstance(e, Name) else e)
+        parts = [*inside(row)]
+        divided = any(isinstance(e, Infix) and e.operator in ("%", "//") for e in parts)
+        plain = all(isinstance(e, (Name, Infix, Integer)) for e in parts) and COLUMN_J not in parts
+        return row if plain and (divided or row == ROW_I * COLUMNS) else None
+
+    def stage(self, s: Statement, refs: Mapping[str, BufferRef], tile: Callable[[str, np.dtype, int], str]) -> Statement:
+        self.number += 1
+        if not isinstance(s, Loop) or s.index != "j" or any(isinstance(inner, If) for inner in s.body):
+            self.apart |= _written(s)
+            return s
+
+        def place(pointer: str, index: Expr, dtype: np.dtype, stage: int) -> str | None:
+            row = self.row(index) if pointer in refs and refs[pointer].kind == "value" and dtype in TURNED else None
+            if row is None or pointer in self.apart:
+                return None
+            if stage < 0:
+                stage = max([at for of, begin, at in self.tiles if (of, begin) == (pointer, row)], default=stage)
+            if (pointer, row, stage) not in self.tiles:
+                self.tiles[pointer, row, stage] = tile(pointer, dtype, len(self.tiles))
+            return self.tiles[pointer, row, stage]
+
+        def load(e: Expr) -> Expr:
+            if not isinstance(e, Load):
+                return e
+            found = place(e.pointer, e.index, e.dtype, -1)
+            return e if found is None else Load(found, IN_TILE, e.dtype)
+
+        def store(s: Statement) -> Statement:
+            if isinstance(s, Loop):
+                return replace(s, body=tuple(map(store, s.body)))
+            if not isinstance(s, Store):
+                return s
+            found = place(s.pointer, s.index, s.dtype, self.number)
+            if found is None:
+                self.apart.add(s.pointer)
+                return s
+            return replace(s, pointer=found, index=IN_TILE)
+
+        return store(rewritten(s, lambda e: mapped(e, load)))
+
+
+def _written(s: Statement) -> set[str]:
+    """The pointers to which a statement stores."""
+    if isinstance(s, (Loop, If)):
+        return {pointer for inner in s.body for pointer in _written(inner)}
+    return {s.pointer} if isinstance(s, Store) else set()
+
+
+def _assigned(statements: Sequence[Statement]) -> list[Assign]:
+    """The places that loops over a tile's rows compute."""
+    found: list[Assign] = []
+    for s in statements:
+        if isinstance(s, Loop):
+            found += _assigned(s.body)
+        elif isinstance(s, Assign) and not s.note and s.names != (ROW_I.name,) and isinstance(s.values[0], Infix):
+            found.append(s)
+    return found
 
 
 NUMBERED = re.compile(r"([a-z])(\d+)")

@@ -1,4 +1,4 @@
-"""Sums of products over blocks of rows, in explicit vectors.
+"""Sums of products over blocks of rows, and short rows that become columns, in explicit vectors.
 
 LLVM vectorizes a sum along a short row poorly: the remainder runs one by one, and adding up the lanes of each row
 costs more than its products. Here as many rows as a vector has lanes are summed at once, whose lanes are then added in
@@ -13,10 +13,13 @@ from typing import Any
 from llvmlite import ir
 
 from ..kernel_types import Builtin, Float, Pointer, float32, float64, int64
-from ..llvm import I64, Int, function, steps
-from ..vectors import Elements, shuffled, spread
+from ..llvm import I64, Int, function, steps, where
+from ..vectors import Elements, joined, shuffled, spread, transposed
 
-__all__ = ["add_rows_f32", "add_rows_f64", "dot_rows_f32", "dot_rows_f64"]
+__all__ = [
+    "add_rows_f32", "add_rows_f64", "dot_rows_f32", "dot_rows_f64", "turn_back_f32", "turn_back_f64", "turn_rows_f32",
+    "turn_rows_f64",
+]  # fmt: skip
 
 
 def _fma(of: Elements, builder: Any, x: Any, y: Any, total: Any) -> Any:
@@ -66,6 +69,45 @@ def _add_rows(of: Elements, out: Int, x: Int, w: Int, n: Int, columns: Int, stri
             of.store(b.fadd(of.load(to, lanes, mask), b.load(total)), to, mask)
 
 
+def _turned(of: Elements, tile: Int, x: Int, places: Int, n: Int, columns: Int, length: Int, back: bool) -> None:
+    """Squares of K rows and columns are transposed in registers, as many at once as a vector holds: K is a power of two."""
+    few = Int(tile.builder, I64(0))
+    for k in [k for k in (4, 8, 16) if k <= of.lanes]:
+        widest = 2 * k > of.lanes
+        with where((columns > few) if widest else ((columns > few) & (columns <= k))):
+            _squares_turned(of, k, tile, x, places, n, columns, length, back)
+        few = Int(tile.builder, I64(k))
+
+
+def _squares_turned(
+    of: Elements, k: int, tile: Int, x: Int, places: Int, n: Int, columns: Int, length: Int, back: bool
+) -> None:
+    b, at_once = tile.builder, of.lanes // k
+    with steps(0, columns, k) as left, steps(0, n, of.lanes) as first:
+        wide, high, mask = columns - left, n - first, of.within(columns - left, k)
+        lines = [x + ((places + (first + r).at_most(n - 1) * 8).word() + left) * of.size for r in range(of.lanes)]
+        heights = [tile + ((left + Int(b, I64(j)).at_most(wide - 1)) * length + first) * of.size for j in range(k)]
+        if back:
+            rows = transposed(b, [of.load(place, of.lanes) for place in heights])
+            for r, line in enumerate(lines):
+                part = shuffled(b, rows[r % k], rows[r % k], range(r // k * k, r // k * k + k)) if at_once > 1 else rows[r]
+                with where(high > r):
+                    of.store(part, line, mask)
+        else:
+            squares = [joined(b, [of.load(lines[r + k * s], k, mask) for s in range(at_once)]) for r in range(k)]
+            for j, column in enumerate(transposed(b, squares)):
+                with where(wide > j):
+                    of.store(column, heights[j])
+
+
+def _turn_rows(of: Elements, tile: Int, x: Int, places: Int, n: Int, columns: Int, length: Int) -> None:
+    _turned(of, tile, x, places, n, columns, length, back=False)
+
+
+def _turn_back(of: Elements, tile: Int, x: Int, places: Int, n: Int, columns: Int, length: Int) -> None:
+    _turned(of, tile, x, places, n, columns, length, back=True)
+
+
 def _routine(write: Callable[..., None], element: Float) -> Builtin:
     """`f(out, out_at, x, x_at, w, w_at, n, columns, stride)` on pointers and places in them, in elements."""
 
@@ -81,3 +123,7 @@ dot_rows_f32, dot_rows_f64 = _routine(_dot_rows, float32), _routine(_dot_rows, f
 """out[l] = sum over j of x[l * stride + j] * w[j], for l < n and j < columns."""
 add_rows_f32, add_rows_f64 = _routine(_add_rows, float32), _routine(_add_rows, float64)
 """out[j] += sum over l < n of x[l * stride + j] * w[l], for j < columns."""
+turn_rows_f32, turn_rows_f64 = _routine(_turn_rows, float32), _routine(_turn_rows, float64)
+"""tile[j * length + l] = x[places[l] + j], for l < n and j < columns; what lies up to the next vector is written as well."""
+turn_back_f32, turn_back_f64 = _routine(_turn_back, float32), _routine(_turn_back, float64)
+"""x[places[l] + j] = tile[j * length + l], for l < n and j < columns."""
