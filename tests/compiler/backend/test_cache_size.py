@@ -52,6 +52,14 @@ def test_the_least_recently_used_go_first(cache: Path):
     assert [path.name for path in cache.iterdir()] == ["notes.txt"]
 
 
+@pytest.mark.parametrize("kind", [".json", ".call"])
+def test_plans_count_and_go_too(cache: Path, kind: str):
+    (cache / f"plan{kind}").write_bytes(bytes(500))
+    assert sum(entry.bytes for entry in disk_cache.entries(cache)) == 3500
+    disk_cache.trim(cache, 0)
+    assert [path.name for path in cache.iterdir()] == ["notes.txt"]
+
+
 def test_reading_is_use(cache: Path):
     disk_cache.read("a.o", "no key of it")
     assert [entry.name for entry in disk_cache.entries(cache)] == ["c", "b", "a"]
