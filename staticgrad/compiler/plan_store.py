@@ -7,7 +7,7 @@ The user's code is traced as always, so guards, effects and errors are those of 
 from __future__ import annotations
 
 import hashlib
-import json
+import marshal
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -196,7 +196,7 @@ class Entry:
         self.types = [TensorType(known[feed].shape, feed.type.dtype) for feed in prepared.feeds]
         self.program = ProgramKey(prepared, known, threads)
         self.key = hashlib.sha256(f"{name} {self.program.key}".encode()).hexdigest()
-        self.name = f"p{self.key[:24]}.json"
+        self.name = f"p{self.key[:24]}.plan"
 
     def read(self, remake: Callable[[Templates], Plan]) -> StoredPlan | None:
         """The plan, if it is there; then the templates are those that there are after it. remake: compiles it."""
@@ -211,10 +211,10 @@ class Entry:
             return anew.kept[0].made()
 
         program, before = self.program, self.templates.copy()
-        state, _, packed = content.partition(b"\n")
+        state, packed = marshal.loads(content)
         plan = unpacked(packed, self.types, [*program.cells], [*program.sources], program.arrays, lambda: remake(before))
         if plan is not None:
-            self.templates.read(json.loads(state), template)
+            self.templates.read(state, template)
         logs.debug("a plan %s", "from the kernel cache" if plan is not None else "whose kernels are not in the cache any more")
         return plan
 
@@ -225,7 +225,7 @@ class Entry:
         program = self.program
         content = packed(plan, program.cells, program.sources, program.constants)
         if content is not None:
-            disk.keep(self.name, self.key, json.dumps(self.templates.state(self.key)).encode() + b"\n" + content)
+            disk.keep(self.name, self.key, marshal.dumps((self.templates.state(self.key), content)))
 
     def enter(self) -> None:
         """Name the template that was made of the program."""

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.locks import Condition, unforked
 from . import disk_cache as disk
+from .machine_code import SOON
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -65,10 +66,6 @@ lead(first["parent"], first["places"], first["patient"])
 """The program of a leader. Ctrl-C is for the parent. It imports only what a worker has use for, so not the package's `__init__`
 nor SciPy, whose version Numba would look at. It does not look for garbage among what it imports: there is none, and that takes
 a tenth of the time."""
-
-
-SOON = 0.0
-"""The time of a job for which somebody waits, or will at once."""
 
 
 class Job:

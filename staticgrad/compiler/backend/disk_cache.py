@@ -34,13 +34,13 @@ DEFAULT = 2_000_000_000
 """The limit in bytes where the environment names none."""
 SPARED = 0.9
 """The part of the limit that is left when it was exceeded, so that not every process removes something."""
-KINDS = (".o", ".py", ".json", ".call")
+KINDS = (".o", ".py", ".plan", ".call")
 """The ends of the names of its files: machine code, sources, plans of programs, and eager calls."""
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
 
 class Entry(NamedTuple):
-    """The files of one kernel, machine code with the source beside it, or of one plan. used: when it was last read or written."""
+    """The files of one kernel, machine code and its source, or of one plan. used: when it was last read or written."""
 
     name: str
     files: tuple[str, ...]

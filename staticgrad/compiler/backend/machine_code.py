@@ -6,19 +6,24 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...base.locks import rlock
+from ...base.signals import module
 from ...errors import CompileError
 from . import disk_cache as disk
 from . import kernel_cache
-from .compile_pool import SOON, Job, pool
+
+if TYPE_CHECKING:
+    from .compile_pool import Job, Pool
 
 TIERS = "STATICGRAD_TIERS"
 """The environment variable that has kernels compiled in this process, before the first run, where it is 0."""
 
 NOW = -1.0
 """When code is compiled: at once, in this process. Other times are those at which somebody is going to wait; see `Job`."""
+SOON = 0.0
+"""The time of a job for which somebody waits, or will at once."""
 
 _lock = rlock()
 _codes: dict[tuple[str, str], Code] = {}
@@ -34,6 +39,12 @@ def own(symbol: str) -> int:
     """The address of such a kernel; 0 where this process has none of this name."""
     find = OWN.get(symbol)
     return 0 if find is None else find()
+
+
+def pool() -> Pool:
+    """The workers of this process. One whose code is all in the cache does not import them."""
+    found: Pool = module("staticgrad.compiler.backend.compile_pool").pool()
+    return found
 
 
 def tiers(due: float = SOON) -> float:
@@ -122,6 +133,6 @@ def _submitted(wanted: Wanted, when: float, anew: bool = False) -> Job:
     key = kernel_cache.without_comments(wanted.text)
     job = _jobs.get(key)
     if job is None or (anew and job.pool is not pool()):
-        job = _jobs[key] = Job(wanted.text, when)
+        job = _jobs[key] = module("staticgrad.compiler.backend.compile_pool").Job(wanted.text, when)
         pool().submit(job)
     return job

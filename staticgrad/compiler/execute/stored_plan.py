@@ -6,7 +6,7 @@ in errors - is that of the same plan compiled anew, when somebody asks.
 
 from __future__ import annotations
 
-import json
+import marshal
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -42,9 +42,8 @@ OF_GRAPH = ("ir", "assigns", "decisions", "rewrites", "notes", "feeds", "passed"
 def packed(
     plan: Plan, cells: Mapping[Cell, int], sources: Mapping[Source, int], constants: Mapping[tuple[int, int], int]
 ) -> bytes | None:
-    """The plan, before its first run, as bytes: a line of JSON, then the contents of arrays. None for one that Python takes
-    part in. Cells, sources of hyperparameters, and constants (by address and bytes) are stored as their
-    numbers."""
+    """The plan, before its first run, as bytes. None for one that Python takes part in. Cells, sources of hyperparameters, and
+    constants (by address and bytes) are stored as their numbers."""
     builder, stream = plan.builder, plan.builder.stream
     if any(each.kind == "host" for each in plan.instructions) or stream.exchanges:
         return None
@@ -58,11 +57,12 @@ def packed(
         return None
     record = {
         "buffers": writer.buffers, "codes": writer.codes, "instructions": instructions, "fetches": fetches, "outputs": outputs,
-        "state": state, "written": [cells[cell] for cell in plan.written], "memory": plan.memory, "draws": plan.draws,
+        "state": state, "written": [cells[cell] for cell in plan.written], "memory": (*plan.memory,), "draws": plan.draws,
         "arguments": [sources[source] for source in builder.argument_sources], "threads": stream.threads,
         "loops": loops, "stacks": stacks, "sparse": plan.sparse, "only_moves": plan.only_moves,
+        "contents": b"".join(writer.contents),
     }  # fmt: skip
-    return b"\n".join([json.dumps(record, separators=(",", ":")).encode(), b"".join(writer.contents)])
+    return marshal.dumps(record)
 
 
 class _Writer:
@@ -275,9 +275,8 @@ def unpacked(
 ) -> StoredPlan | None:  # fmt: skip
     """The plan of such bytes; None where some of its machine code is not in the kernel cache. cells, sources, arrays: by their
     numbers."""
-    line, _, rest = content.partition(b"\n")
-    record = json.loads(line)
-    codes = []
+    record = marshal.loads(content)
+    codes, rest = [], record["contents"]
     for name, key, function in record["codes"]:
         address = kernel_cache.stored(disk.File(name, key), function) if name else own(function)
         if not address:

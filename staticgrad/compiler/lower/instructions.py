@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from ...base.records import record
 from ...ir import Exchange, Layout, Node
 from ..backend.abi import COUNT, EXIT, GROWING, HEAD, HOST, MOVES, REVERSE, START, N, T
 from ..backend.machine_code import Code
@@ -28,7 +29,7 @@ PER_RUN = ("feed", "output")
 """Kinds of buffers whose memory is another array in each run."""
 
 
-@dataclass(eq=False, slots=True, repr=False)
+@record(eq=False, frozen=False)
 class Buffer:
     """Memory of one value: part of the arena, a result's own array, or an array from outside."""
 
@@ -86,7 +87,7 @@ class Operands(Protocol):
         """A node's value as a view of the plan's memory, given the arrays of a run."""
 
 
-@dataclass(eq=False, slots=True, repr=False)
+@record(eq=False, frozen=False)
 class Instruction:
     """One instruction of a plan, with the facts that `explain` prints about it."""
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..backend import kernel_cache
-from ..backend.compile_pool import SOON, pool
-from ..backend.machine_code import NOW, Wanted, arrive, code, tiers
+from ..backend.machine_code import NOW, SOON, Wanted, arrive, code, pool, tiers
 
 OPERANDS = {"step": 8, "steps": 12, "hold_calls": 1}
 """The functions of the runtime that Python calls, with the number of their operands."""

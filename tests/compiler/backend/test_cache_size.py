@@ -52,7 +52,7 @@ def test_the_least_recently_used_go_first(cache: Path):
     assert [path.name for path in cache.iterdir()] == ["notes.txt"]
 
 
-@pytest.mark.parametrize("kind", [".json", ".call"])
+@pytest.mark.parametrize("kind", [".plan", ".call"])
 def test_plans_count_and_go_too(cache: Path, kind: str):
     (cache / f"plan{kind}").write_bytes(bytes(500))
     assert sum(entry.bytes for entry in disk_cache.entries(cache)) == 3500

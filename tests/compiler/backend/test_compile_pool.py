@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from staticgrad.compiler.backend import compile_pool
-from staticgrad.compiler.backend.compile_pool import SOON, Job, Pool
+from staticgrad.compiler.backend.compile_pool import Job, Pool
+from staticgrad.compiler.backend.machine_code import SOON
 
 
 class Terminal(io.StringIO):
