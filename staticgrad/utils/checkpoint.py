@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.function import Function
-from ..eager import backward, enable_grad, generator
+from ..autograd import Function
+from ..eager import Record, Tensor, backward, enable_grad, generator
 from ..eager.grad_mode import modes
 from ..eager.saved import replaced
-from ..eager.tape import Record
-from ..eager.tensor import Tensor
 from ..errors import GradientError, StaticgradError
 from ..operators import Symbol, frontends, state
 

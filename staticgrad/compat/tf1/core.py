@@ -40,14 +40,15 @@ from ...ops.pytree import Container, unflatten
 from ...ops.random import OwnGenerator, Place, next_place, normal_op, seeded_normal_op, seeded_uniform_op, stream_seed
 from ...ops.random import uniform_op as uniform_op
 from ...ops.rules import Rule, arithmetic
-from ...static.defaults import get_default_session, session_or_default
-from ...static.dependencies import Operation as Effect
+from ...static import Operation as Effect
+from ...static import Variable as StaticVariable
+from ...static import get_default_session
+from ...static.defaults import session_or_default
 from ...static.feeds import Feed
 from ...static.fetches import flatten
 from ...static.graphs import SourceRun, begin_default_graph, element, using
 from ...static.graphs import named as node_named
 from ...static.inputs import placeholder_of
-from ...static.variables import Variable as StaticVariable
 from ...static.variables import updated
 from ...utils.tensorboard.records import fill_histogram, fill_image, fill_text, protocol
 

@@ -13,10 +13,10 @@ from ...base.dtypes import ANY_DTYPE, as_dtype
 from ...eager import Tensor
 from ...eager.conversion import from_dlpack
 from ...errors import ArgumentError, DTypeError, GraphError, ShapeError
-from ...nn import Module
+from ...nn import GRU, LSTM, RNN, Module
 from ...nn import functional as nn_functional
 from ...nn.parameter import mark
-from ...nn.recurrent import GRU, LSTM, RNN, recurrence
+from ...nn.recurrent import recurrence
 from ...operators import F, Symbol
 
 # PyTorch's operators as functions here. Most are found by their name, as functions and methods have PyTorch's; this table has

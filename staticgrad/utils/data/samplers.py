@@ -165,7 +165,7 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ):  # fmt: skip
         if num_replicas is None or rank is None:
-            from ...distributed.process_groups import get_rank, get_world_size
+            from ...distributed import get_rank, get_world_size
 
             num_replicas = get_world_size() if num_replicas is None else num_replicas
             rank = get_rank() if rank is None else rank
