@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from tests.helpers import rng_of
+from tests.ops import modes
 
 ZEROS = [[1.0, 2.0, 0.0, 3.0, 4.0], [0.0, 2.0, 0.0, 3.0], [0.0, 0.0], [2.0], [], [0.0, -1.5, 2.0]]
 
@@ -82,3 +84,41 @@ def test_products_are_reductions_of_kernels(dtype, shape):
         expected = np.prod(x.astype("int64") if dtype in ("uint8", "bool") else x, dim, keepdims=dim is not None)
         np.testing.assert_array_equal(fn(sg.tensor(x)).numpy(), expected)
         assert fn.plan.host_calls == 0
+
+
+INFINITE = np.array([
+    [-np.inf, -np.inf, 1, 2, -np.inf, 3], [np.inf, 1, 2, 3, 4, 5], [1, 2, np.inf, 3, -np.inf, 0],
+    [-800, -np.inf, -900, 5, np.nan, 1], [-np.inf] * 6, [-np.inf, -800, -790, np.inf, np.inf, 1],
+])  # fmt: skip
+LOGARITHMS = {
+    "near": rng_of("logarithms").normal(0, 3, (5, 40)), "far": rng_of("logarithms").normal(0, 300, (3, 5, 40)),
+    "infinite": INFINITE, "one": np.ones((4, 1)), "empty": np.ones((3, 0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_logarithms_of_running_sums(name, axis, dtype):
+    """Plans compute them by a recurrence of numbers above 1, without the host, with eager mode's infinities and gradients."""
+    x = LOGARITHMS[name].astype(dtype)
+
+    def program(x):
+        y = x.logcumsumexp(axis)
+        first = modes.slopes(y * np.cos(np.arange(y.numel())).reshape(tuple(y.shape)).astype(dtype), [x])[0]
+        return [y, first, *modes.slopes(first * first, [x])]
+
+    expected = modes.eager(program, [x])
+    function = sg.compile(lambda x: tuple(program(x)))
+    results = [r.detach().numpy() for r in function(*modes.leaves([x]))]
+    assert function.plan.host_calls == 0
+    for found, wanted in zip(results, expected, strict=True):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-4 if dtype == "float32" else 1e-12, atol=1e-5)
+
+
+def test_logarithms_of_long_running_sums_are_no_worse_than_numpys():
+    x = rng_of("long").normal(0, 1, 50_000).astype(np.float32)
+    exact = np.logaddexp.accumulate(x.astype(np.float64))
+    found = sg.compile(lambda x: x.logcumsumexp(0))(sg.tensor(x)).numpy()
+    assert np.abs(found - exact).max() <= np.abs(np.logaddexp.accumulate(x) - exact).max()

@@ -21,7 +21,7 @@ from ..leaves import constant, constant_of
 from ..softmax import safe_top
 from .exchange_rules import EXCHANGES
 from .factors import FACTORS
-from .layer_rules import ATTENTION, POOLING, ROWS, WHOLE
+from .layer_rules import ATTENTION, POOLING, ROWS, SCANS, WHOLE
 from .loop_rules import part_of_a_concatenation, parts_of_a_whole, slice_of_elements
 from .matrix_vector import outer_product, row_times, times_column
 from .rule import RewriteRule
@@ -308,6 +308,7 @@ STABILIZING = (
     *WHOLE,
     *ATTENTION,
     *FACTORS,
+    *SCANS,
     *EXCHANGES,
 )
 """Applied while the ops are whole, before `expand`."""

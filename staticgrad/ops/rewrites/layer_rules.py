@@ -108,6 +108,35 @@ ROWS = (
 )
 
 
+# running sums of exponentials ----------------------------------------------------------------------------------------
+
+
+def _logcumsumexp(node: Node, x: Any) -> Any:
+    """m + log(s) with the largest element so far, m, and s[i] = exp(m[i - 1] - m[i]) s[i - 1] + exp(x[i] - m[i]): s is at least
+    1, and only the recurrence is computed one after another. Where m is infinite, 0 takes its place."""
+    axis = node.attrs["axis"]
+    if x.shape[axis] == 0:
+        return x
+    top = F.cummax(x, axis)[0]
+    shift = F.where(F.eq(F.abs(top), math.inf), 0.0, top)
+    lead = (slice(None),) * axis
+    first = F.full_like(top[(*lead, slice(0, 1))], -math.inf)
+    before = F.concatenate([first, top[(*lead, slice(0, -1))]], axis)
+    shrunk = F.where(F.eq(before, -math.inf), 0.0, F.exp(before - shift))
+    total = apply(REGISTRY["linear_recurrence"], F.where(F.eq(before, top), 1.0, shrunk), F.exp(x - shift), axis=axis)
+    return shift + F.log(total)
+
+
+SCANS = (
+    RewriteRule(
+        "logarithms of sums",
+        "logcumsumexp(x) = m + log(cumsum(exp(x - m))) for m = cummax(x)",
+        ("logcumsumexp",),
+        _logcumsumexp,
+    ),
+)
+
+
 # relu and max pooling -------------------------------------------------------------------------------------------------
 
 
