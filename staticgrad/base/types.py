@@ -55,10 +55,10 @@ def get_default_dtype() -> np.dtype:
 
 
 def set_default_dtype(dtype: DTypeLike) -> None:
-    """Set the default floating dtype: float32 or float64. Raises DTypeError for any other."""
+    """Set the default floating dtype. Raises DTypeError for a dtype of other numbers."""
     global default_float
     dtype = as_dtype(dtype)
-    if dtype.kind != "f":
+    if dtype.kind not in FLOATING:
         raise DTypeError(f"set_default_dtype: only floating dtypes are supported as the default, got {dtype}")
     default_float = dtype
 
@@ -107,7 +107,7 @@ def scalar_dtype(value: Any) -> np.dtype:
     if isinstance(value, (int, np.integer)):
         return int64
     if isinstance(value, (complex, np.complexfloating)):
-        return COMPLEX_OF[default_float]
+        return complex_with(default_float)
     return default_float
 
 
@@ -313,7 +313,7 @@ def promote(operands: Sequence[Any]) -> np.dtype:
     result = with_axes
     for lower in (without_axes, scalar):
         if lower is not None and (result is None or category(lower) > category(result)):
-            result = _complex_with(result) if lower.kind == "c" and result is not None and category(result) == 2 else lower
+            result = complex_with(result) if lower.kind == "c" and result is not None and category(result) == 2 else lower
     assert result is not None
     return result
 
@@ -330,7 +330,7 @@ def _join(a: np.dtype | None, b: np.dtype) -> np.dtype:
     return max(a, b, key=category)
 
 
-def _complex_with(part: np.dtype) -> np.dtype:
+def complex_with(part: np.dtype) -> np.dtype:
     """The dtype of complex numbers with the precision of a floating one; bfloat16 has that of float32, as in PyTorch. Raises
     DTypeError for float16: there is no complex32."""
     return as_dtype(NAMED["complex32"]) if part.kind == "f" and part in HALF else COMPLEX_OF.get(part, complex64)

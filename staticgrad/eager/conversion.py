@@ -8,7 +8,8 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from ..base.devices import check_device
-from ..base.dtypes import SUPPORTED, as_dtype
+from ..base.dtypes import BFLOAT16, SUPPORTED, as_dtype
+from ..base.signals import module
 from ..base.types import DTypeLike, get_default_dtype
 from ..errors import ArgumentError, DTypeError
 from ..operators import Symbol, TensorLike, as_array, frontends, state
@@ -99,7 +100,14 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     DTypeError.
     """
     check_device(device)
-    array = np.from_dlpack(_Capsule(ext_tensor) if type(ext_tensor).__name__ == "PyCapsule" else ext_tensor)
+    capsules = module("staticgrad.base.capsules")
+    capsule = ext_tensor if type(ext_tensor).__name__ == "PyCapsule" else None
+    if capsule is None and str(getattr(ext_tensor, "dtype", "")).endswith(BFLOAT16):
+        capsule = ext_tensor.__dlpack__()
+    if capsule is not None and capsules.recoded(capsule, capsules.BFLOAT, capsules.UNSIGNED):
+        array = np.from_dlpack(_Capsule(capsule)).view(as_dtype(BFLOAT16))
+    else:
+        array = np.from_dlpack(ext_tensor if capsule is None else _Capsule(capsule))
     return from_numpy(array.copy() if copy else array)
 
 

@@ -284,10 +284,17 @@ class Tensor(Operators):
         """For other libraries, which share the memory. Raises GradientError when the tensor requires grad."""
         if self._tracked:
             raise GradientError("Can't export tensors that require gradient, use tensor.detach()")
-        return self.numpy().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        array: np.ndarray = self.numpy()
+        brain = array.dtype.kind == "V"
+        array = array.view(np.uint16) if brain else array
+        capsule = array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)  # type: ignore[call-arg]
+        if brain:
+            capsules = module("staticgrad.base.capsules")
+            capsules.recoded(capsule, capsules.UNSIGNED, capsules.BFLOAT)
+        return capsule
 
     def __dlpack_device__(self) -> Any:
-        return self._data.__dlpack_device__()
+        return 1, 0  # the CPU
 
     def _by_numpy(self, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         """A NumPy function of the arrays; a ufunc's results are tensors. Raises GradientError when a tensor requires grad."""
@@ -312,7 +319,9 @@ class Tensor(Operators):
 
     def __repr__(self) -> str:
         default = get_default_dtype()
-        known = self.dtype in (default, COMPLEX_OF[default], np.int64, np.bool_) and (self._data.size or self.dtype == default)
+        known = self.dtype in (default, COMPLEX_OF.get(default), np.int64, np.bool_) and (
+            self._data.size or self.dtype == default
+        )
         notes = [] if known else [f"dtype={self.dtype!r}"]
         if self._record is not None:
             notes.append(f"grad_fn=<{self._record.name()}>")

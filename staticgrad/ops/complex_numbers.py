@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import COMPLEX_OF, PART_OF
-from ..base.types import TensorType, broadcast_shapes, get_default_dtype, to_float, type_of
+from ..base.types import TensorType, broadcast_shapes, complex_with, get_default_dtype, to_float, type_of
 from ..errors import DTypeError, ShapeError
 from ..ir import OpDef, define
 from ..operators import F, Tensor, apply, composite, enter_as, torch_function
@@ -237,4 +237,4 @@ def isreal(input: Any) -> Tensor:
 def complex_dtype(*operands: Any) -> np.dtype:
     """The complex dtype in which operands are computed together."""
     kind = promoted(*operands)
-    return kind if kind in PART_OF else COMPLEX_OF.get(kind, COMPLEX_OF[get_default_dtype()])
+    return kind if kind in PART_OF else COMPLEX_OF.get(kind, complex_with(get_default_dtype()))

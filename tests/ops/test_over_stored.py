@@ -127,6 +127,27 @@ def test_creation_and_views(kind: str):
     assert sg.from_numpy(x.numpy()).dtype is x.dtype
 
 
+@EACH
+def test_memory_is_shared_with_other_libraries(kind: str):
+    x = sg.ones(3, dtype=kind)
+    y, z = sg.from_dlpack(x), sg.from_dlpack(sg.to_dlpack(x))
+    x[1] = 5
+    assert y.tolist() == z.tolist() == [1, 5, 1]
+    assert y.dtype is z.dtype is x.dtype
+
+
+@EACH
+def test_they_can_be_the_default(kind: str):
+    sg.set_default_dtype(kind)
+    try:
+        assert repr(sg.tensor([1.5])) == "tensor([1.5000])"
+        assert (sg.arange(3) / 2).dtype == sg.rand(2).dtype == sg.nn.Linear(2, 2).weight.dtype == as_dtype(kind)
+        if kind == "bfloat16":
+            assert sg.tensor([1j]).dtype is sg.complex64
+    finally:
+        sg.set_default_dtype("float32")
+
+
 # modes ------------------------------------------------------------------------------------------------------------------
 
 PROGRAMS: dict[str, Callable[..., Any]] = {
