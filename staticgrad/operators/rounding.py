@@ -34,6 +34,9 @@ EXACT = frozenset({
 PLAIN = frozenset({"bilinear", "dot", "mv", "vdot"})
 """Products that are in neither of PyTorch's lists."""
 
+NORMS = frozenset({"_by_batch", "_by_batch_alone", "_by_sample", "_standardized", "group_norm", "layer_norm", "rms_norm"})
+"""Functions whose first operand may be of 16 bits beside weights and statistics in float32: the result has its dtype."""
+
 
 def autocasting() -> bool:
     """Whether `autocast` is on in this thread."""
@@ -73,7 +76,8 @@ def to_precision(kind: Any, x: Any) -> Any:
 
 def rounded_once(function: Function) -> Function:
     """The function, which computes in float32 for floats of 16 bits and rounds its results once, as PyTorch's kernels do. It is
-    called as it is where some operand is a float of more bits, or the dtype of the result is given."""
+    called as it is where an operand is a float of more bits, unless it is in `NORMS`, or the dtype of the result is given."""
+    norm = function.__name__ in NORMS
 
     @autocasts
     @functools.wraps(function)
@@ -82,17 +86,19 @@ def rounded_once(function: Function) -> Function:
         if kinds.isdisjoint(HALF):
             return function(*args, **named)
         floating = [kind for kind in kinds if kind.kind in INEXACT]
-        if len(floating) > 1 or any(isinstance(a, ANY_DTYPE) for a in (*args, *named.values())):
+        narrow, shape = floating[0], None
+        if norm and len(floating) > 1 and args[0].dtype in HALF:
+            narrow, shape = args[0].dtype, args[0].shape
+        elif len(floating) > 1 or any(isinstance(a, ANY_DTYPE) for a in (*args, *named.values())):
             return function(*args, **named)
-        narrow = floating[0]
         words = {name: _recast(narrow, float32, a) for name, a in named.items()}
-        return _recast(float32, narrow, function(*[_recast(narrow, float32, a) for a in args], **words))
+        return _recast(float32, narrow, function(*[_recast(narrow, float32, a) for a in args], **words), shape)
 
     return call  # type: ignore[return-value]
 
 
-def _recast(of: Any, to: Any, x: Any) -> Any:
-    """Tensors of one dtype in another; anything else as it is."""
+def _recast(of: Any, to: Any, x: Any, shape: Any = None) -> Any:
+    """Tensors of one dtype, and of one shape if that is given, in another dtype; anything else as it is."""
     if isinstance(x, Operators):
-        return F.astype(x, to) if x.dtype == of else x
-    return tuple([_recast(of, to, part) for part in x]) if x.__class__ is tuple else x
+        return F.astype(x, to) if x.dtype == of and shape in (None, x.shape) else x
+    return tuple([_recast(of, to, part, shape) for part in x]) if x.__class__ is tuple else x

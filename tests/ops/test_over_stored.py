@@ -148,6 +148,19 @@ def test_they_can_be_the_default(kind: str):
         sg.set_default_dtype("float32")
 
 
+@EACH
+@pytest.mark.usefixtures("interpreted")
+def test_norms_take_weights_in_float32(kind: str):
+    x, w, v = sg.tensor(drawn(kind, 4, 6)), sg.rand(6), sg.ones(6)
+    for norm in (
+        lambda x: F.layer_norm(x, (6,), w, w), lambda x: F.group_norm(x, 2, w, w), lambda x: F.rms_norm(x, (6,), w),
+        lambda x: F.batch_norm(x, None, None, w, w, True), lambda x: F.batch_norm(x, w, v, w, w),
+        lambda x: F.batch_norm(x, w.clone(), v.clone(), w, w, True),
+    ):  # fmt: skip
+        for run in (norm, sg.compile(norm)):
+            assert np.array_equal(bits(run(x)), bits(norm(x.float()).to(kind)))
+
+
 # modes ------------------------------------------------------------------------------------------------------------------
 
 PROGRAMS: dict[str, Callable[..., Any]] = {
