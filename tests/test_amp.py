@@ -193,6 +193,17 @@ def test_training_under_autocast(kind: str):
     np.testing.assert_allclose(losses(sg.compile), eager, 2e-3)
 
 
+def test_scaled_losses_of_16_bits():
+    scaler = sg.amp.GradScaler("cpu", init_scale=3.0)
+    x = sg.tensor([1.0, 0.1], dtype=sg.bfloat16)
+    assert scaler.scale(x).tolist() == (x.float() * 3).bfloat16().tolist()
+    w = sg.ones(2, dtype=sg.float16, requires_grad=True)
+    optimizer = optim.SGD([w], lr=0.1)
+    scaler.scale(w.sum()).backward()
+    with pytest.raises(ValueError, match="Attempting to unscale FP16 gradients"):
+        scaler.step(optimizer)
+
+
 def test_functions_of_the_user_cast_their_operands():
     forward = sg.amp.custom_fwd(lambda x: x @ x, device_type="cpu", cast_inputs=sg.float32)
     x = sg.ones(2, 2, dtype=sg.bfloat16)

@@ -287,7 +287,7 @@ class Tensor(Operators):
         array: np.ndarray = self.numpy()
         brain = array.dtype.kind == "V"
         array = array.view(np.uint16) if brain else array
-        capsule = array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)  # type: ignore[call-arg]
+        capsule = array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
         if brain:
             capsules = module("staticgrad.base.capsules")
             capsules.recoded(capsule, capsules.UNSIGNED, capsules.BFLOAT)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..base.dtypes import HALF, as_dtype, bfloat16
+from ..base.dtypes import HALF, as_dtype, bfloat16, float16
 from ..eager import Tensor, no_grad
 from ..errors import ArgumentError, GradientError
 from ..operators import F, frontends, interception, is_tensor, state, to_precision
@@ -131,7 +131,7 @@ class GradScaler:
         if not self._enabled:
             return outputs
         if is_tensor(outputs):
-            return outputs * F.astype(self._scale, outputs.dtype)
+            return outputs * self._scale
         if isinstance(outputs, (list, tuple)):
             parts = [self.scale(part) for part in outputs]
             return type(outputs)(*parts) if hasattr(outputs, "_fields") else type(outputs)(parts)
@@ -148,11 +148,13 @@ class GradScaler:
             raise GradientError("unscale_() has already been called on this optimizer since the last update().")
         with no_grad():
             gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+            if any(g.dtype == float16 for g in gradients):
+                raise ArgumentError("Attempting to unscale FP16 gradients.", "keep the weights in float32 and use sg.autocast")
             if not gradients:
                 raise GradientError("No inf checks were recorded for this optimizer.", "call backward() before")
             self._unscaled[id(optimizer)] = _not_finite(gradients)
             for g in gradients:
-                g.mul_(F.astype(1.0 / self._scale, g.dtype))
+                g.mul_(1.0 / self._scale)
 
     def step(self, optimizer: Any, *args: Any, **named: Any) -> Any:
         """A step of the optimizer, unless a gradient is infinite or NaN. The gradients are unscaled first unless they are."""

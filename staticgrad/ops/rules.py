@@ -59,11 +59,13 @@ def floating(operands: Sequence[Any]) -> list[np.dtype]:
 
 
 def scaling(promotion: Callable[..., list[np.dtype]]) -> Callable[..., list[np.dtype]]:
-    """A promotion by which a number that scales floats of 16 bits is not rounded to them, as in PyTorch."""
+    """A promotion by which a number that scales floats of 16 bits, or a tensor without axes, is not rounded to them, as in
+    PyTorch."""
 
     def dtypes(operands: Sequence[Any]) -> list[np.dtype]:
         found = promotion(operands)
-        if found[1] in HALF and not isinstance(operands[1], TensorType):
+        other = operands[1]
+        if found[1] in HALF and not (isinstance(other, TensorType) and (other.shape or other.dtype in HALF)):
             found[1] = float32
         return found
 

@@ -63,6 +63,8 @@ def test_a_number_that_scales_is_not_rounded():
     assert (x * 0.1).item() == 0.300048828125
     assert (x / 3.0005).item() == 1.0
     assert (x + 0.1).item() == 3.099609375
+    assert (x * sg.tensor(0.1)).item() == 0.300048828125
+    assert sg.compile(lambda x, y: x * y)(x, sg.tensor(0.1)).item() == 0.300048828125
 
 
 # dtypes -----------------------------------------------------------------------------------------------------------------
