@@ -6,12 +6,16 @@
 
 A program makes a model, gives it initial values that do not depend on the generators (`start`), trains it for some steps and
 returns the losses. It is written as the package's own documentation writes it.
+
+STEPS and THREADS in the environment are the number of steps (8), and that of threads.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import os
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -22,7 +26,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-STEPS = 8
+STEPS = int(os.environ.get("STEPS", "8"))
+TIMES: list[float] = []
+"""When the steps of the last model began that `train` trained."""
 PROGRAMS: dict[str, Callable[[], Any]] = {}
 
 
@@ -66,7 +72,9 @@ def train(
     if optimizer is None:
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     losses = []
+    TIMES.clear()
     for _ in range(STEPS):
+        TIMES.append(time.perf_counter())
         optimizer.zero_grad()
         loss = loss_of()
         loss.backward()
@@ -795,10 +803,15 @@ def torchinfo() -> Any:
 
 
 def main() -> None:
-    """Run the program of a name, and print its losses as JSON: one line, the last."""
+    """Run the program of a name, and print as JSON its losses, seconds, and those of a step: the median of the later half of
+    them, None for a package that has the loop itself. It is one line, the last."""
+    if "THREADS" in os.environ:
+        torch.set_num_threads(int(os.environ["THREADS"]))
     begin = time.perf_counter()
     losses = [float(x) for x in PROGRAMS[sys.argv[1]]()]
-    print(json.dumps({"losses": losses, "seconds": time.perf_counter() - begin}))
+    seconds, late = time.perf_counter() - begin, TIMES[len(TIMES) // 2 :]
+    step = statistics.median(b - a for a, b in itertools.pairwise(late)) if len(late) > 1 else None
+    print(json.dumps({"losses": losses, "seconds": seconds, "step": step}))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     python -m tools.torch_packages FOLDER              # two environments in FOLDER, the programs, docs/torch_packages.md
     python -m tools.torch_packages FOLDER einops pyro-ppl    # these packages, and the other rows as they were
+    python -m tools.torch_packages FOLDER --steps 3    # three rounds of steady steps, on an idle machine; the rest as it was
 
 The programs are in `benchmarks/torch_packages.py`. PyTorch itself is installed in one of the environments alone: in the other,
 packages are installed without it. It takes some GB and an hour, so it is no part of the tests.
@@ -12,7 +13,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import re
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -35,7 +38,7 @@ MORE = {
 }
 """Packages that a program needs beside its own."""
 VERSIONS = {"kornia": "<0.9"}
-"""Kornia 0.9 makes tensors of float16 and bfloat16 when it is imported, which there are not here."""
+"""See `HEADER`."""
 MISSING = """
 import importlib.metadata as m, re, sys
 from packaging.requirements import Requirement
@@ -79,10 +82,10 @@ def install(python: Path, packages: Sequence[str]) -> None:
         packages = ()
 
 
-def losses(command: Iterable[Any], limit: float) -> tuple[list[float] | None, float, str]:
-    """The losses and seconds of a program, or the last line of its error."""
+def losses(command: Iterable[Any], limit: float, steady: bool = False) -> tuple[list[float] | None, float | None, str]:
+    """The losses and seconds of a program, or the last line of its error. steady: the seconds of a step after many."""
     try:
-        done = run(*command, cwd=ROOT, timeout=limit)
+        done = run(*command, cwd=ROOT, timeout=limit, env=os.environ | (STEADY if steady else {}))
     except subprocess.TimeoutExpired:
         return None, limit, f"longer than {limit:.0f} s"
     lines = done.stdout.strip().splitlines()
@@ -90,7 +93,30 @@ def losses(command: Iterable[Any], limit: float) -> tuple[list[float] | None, fl
         found = [line for line in done.stderr.strip().splitlines() if re.match(r"[\w.]+(Error|Exception|Warning)?\b.*", line)]
         return None, 0.0, (found or ["no output"])[-1][:160]
     known = json.loads(lines[-1])
-    return known["losses"], known["seconds"], ""
+    return known["losses"], known["step" if steady else "seconds"], ""
+
+
+STEADY = {"STEPS": "80", "THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""The environment of a program whose steps are timed: they are steady, on one thread."""
+
+
+def steps(folder: Path, packages: Sequence[str], rounds: int, limit: float) -> dict[str, dict[str, float]]:
+    """The seconds of a steady step in PyTorch, eagerly and compiled: the median over rounds, in which processes take turns. The
+    packages are installed."""
+    ours, theirs = (folder / kind / "bin" / "python" for kind in ("front", "torch"))
+    found: dict[str, dict[str, float]] = {}
+    for name in packages:
+        commands = {"torch": [theirs, PROGRAMS, name]}
+        commands |= {kind: [ours, "-m", "staticgrad", "torch", *more, PROGRAMS, name] for kind, more in KINDS.items()}
+        times: dict[str, list[float]] = {kind: [] for kind in commands}
+        for _ in range(rounds):
+            for kind, command in commands.items():
+                _, seconds, error = losses(command, limit, steady=True)
+                if seconds and not error:
+                    times[kind].append(seconds)
+        found[name] = {kind: statistics.median(taken) for kind, taken in times.items() if taken}
+        print(name, {kind: f"{1e3 * t:.2f} ms" for kind, t in found[name].items()}, flush=True)
+    return found
 
 
 def difference(found: Sequence[float], expected: Sequence[float]) -> float:
@@ -135,24 +161,40 @@ HEADER = """\
 Packages of other people that import torch, installed without PyTorch and unchanged, under `python -m staticgrad torch`. Each
 trains something small, as its documentation shows it: `benchmarks/torch_packages.py`. The columns are the largest relative
 difference of a loss from PyTorch {torch}'s, from the same initial values, eagerly and with `--compile`, and the seconds of a
-program of some steps with its imports and the compilation, in PyTorch, eagerly and compiled.
+program of some steps with its imports and the compilation, in PyTorch, eagerly and compiled.{steps}
 
-{works} of {all} give PyTorch's losses eagerly, {compiled} compiled, no line of them changed.
+{works} of {all} give PyTorch's losses eagerly, {compiled} compiled, no line of them changed. denoising-diffusion-pytorch
+imports torchvision, whose compiled part needs PyTorch itself, and failed in both. Kornia's version is one before 0.9, which
+makes tensors of float16, bfloat16 and float8 when it is imported (`kornia/io/safetensors.py`); there are none here.
 
-| package | version | eager | compiled | PyTorch, s | eager, s | compiled, s |
-|---|---|---|---|---|---|---|
+| package | version | eager | compiled | PyTorch, s | eager, s | compiled, s |{more}
+|---|---|---|---|---|---|---|{rule}
 """
+MEASURED = """ Then
+the milliseconds of a step in PyTorch, after 40 of them, and how many times faster it is here, eagerly and compiled: processes
+of one thread that took turns, the median of the steps and of the rounds (`--steps`). Packages that have the loop themselves
+have none."""
 
 
 def page(found: dict[str, dict[str, Any]], torch: str) -> str:
     """The table."""
-    lines = []
+    lines, measured = [], any("steps" in row for row in found.values())
+    more = {
+        "steps": MEASURED if measured else "",
+        "more": " step, ms | eager, times | compiled, times |" if measured else "",
+        "rule": "---|---|---|" if measured else "",
+    }
     for name, row in sorted(found.items()):
         times = " | ".join(f"{row[key]:.1f}" if row[key] else "" for key in ("seconds", "eager seconds", "compiled seconds"))
         error = f"{row['eager']}; PyTorch: {row['torch']}" if row["torch"] else row["eager"]
-        lines.append(f"| {name} | {row['version']} | {error} | {row['compiled']} | {times} |")
+        line = f"| {name} | {row['version']} | {error} | {row['compiled']} | {times} |"
+        if measured:
+            step = row.get("steps", {})
+            beside = [f"{step['torch'] / step[kind]:.1f}" if {"torch", kind} <= step.keys() else "" for kind in KINDS]
+            line += " | ".join(["", f"{1e3 * step['torch']:.2f}" if "torch" in step else "", *beside])[2:] + " |"
+        lines.append(line)
     works, compiled = (sum(row[f"{kind} works"] for row in found.values()) for kind in KINDS)
-    return HEADER.format(torch=torch, works=works, compiled=compiled, all=len(found)) + "\n".join(lines) + "\n"
+    return HEADER.format(torch=torch, works=works, compiled=compiled, all=len(found), **more) + "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -161,10 +203,16 @@ def main() -> None:
     options.add_argument("folder", type=Path, help="for the environments and the results")
     options.add_argument("packages", nargs="*", help="all by default")
     options.add_argument("--limit", type=float, default=300, metavar="SECONDS", help="of a program (300)")
+    options.add_argument("--steps", type=int, default=0, metavar="ROUNDS", help="only time steady steps, in so many rounds")
     given = options.parse_args()
     kept = given.folder / "results.json"
     found = json.loads(kept.read_text()) if kept.exists() else {}
-    found |= rows(given.folder, given.packages or names(), given.limit)
+    if given.steps:
+        for name, taken in steps(given.folder, given.packages or [*found], given.steps, given.limit).items():
+            found[name]["steps"] = taken
+    else:
+        for name, row in rows(given.folder, given.packages or names(), given.limit).items():
+            found[name] = found.get(name, {}) | row
     kept.write_text(json.dumps(found, indent=1))
     theirs = given.folder / "torch" / "bin" / "python"
     version = run(theirs, "-c", "import torch; print(torch.__version__.partition('+')[0])").stdout.strip()

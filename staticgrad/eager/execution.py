@@ -290,9 +290,9 @@ def link(out: Tensor, x: Tensor, grad: bool | None = None) -> None:
     """Make `out` a view of `x`: an in-place change of either changes both. grad: of the mode, None for the thread's."""
     out._base = base = x if x._base is None else x._base
     if x._inference:
-        out._inference = True
+        out._inference = x._inference
     elif INFERRING and out._inference:
-        out._inference = False
+        out._inference = None
     if not (modes.now.grad if grad is None else grad) or x._views is UNRECORDED:
         out._views = UNRECORDED
     if base._record is None and base._tracked:
@@ -309,7 +309,6 @@ def link(out: Tensor, x: Tensor, grad: bool | None = None) -> None:
 
 UNLISTED: list[ref[Tensor]] = []
 """The views of a leaf that requires grad, which can't be changed in place while recording."""
-
 PRUNE = frozenset(2**n for n in range(4, 40))
 """Lengths of the list at which dead references are dropped."""
 

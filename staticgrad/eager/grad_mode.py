@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast, overload
@@ -71,7 +72,8 @@ anomaly_begins: list[Callable[[], None]] = []
 class Mode:
     """grad: operations are recorded; anomaly: `detect_anomaly` is on, with check_nan: gradients are checked for NaN; arrays: a
     backward pass is computing on bare arrays, so ops of arrays give arrays; saver: takes over what operations save; apart:
-    there is a saver, or anomaly is on, so that functions run op by op; watched: so it is, or lines are noted; engine: the
+    there is a saver, or anomaly is on, so that functions run op by op; watched: so it is, lines are noted, or there are tensors
+    of `inference_mode`, which no record may save; engine: the
     backward pass under way; inference: inside `inference_mode`; quiet: calls a function with NumPy's floating-point warnings
     off. calls: see `call_cache.py`; passes: how many backward passes there were that may be plans; passing: when the latest
     call of a composite function began and ended that was recorded op by op because its plan waits.
@@ -100,7 +102,7 @@ class Mode:
         self._left = NOTED
         self.check_nan = True
         self.engine: Any = None
-        self.inference = False
+        self.inference: Inference | None = None
         self.watched = True
         self.apart = False
         self.arrays = False
@@ -152,7 +154,7 @@ class Mode:
 
     def _watch(self) -> None:
         self.apart = self._anomaly or self._saver is not None
-        self.watched = self.apart or self._left > 0
+        self.watched = self.apart or self._left > 0 or bool(INFERRED)
 
     def notes_line(self) -> bool:
         """Whether a record that is made now notes its line."""
@@ -380,7 +382,7 @@ class inference_mode(_Decorator):
     """As `no_grad`, for code whose results are never trained through: `with sg.inference_mode(): ...`, or as a decorator.
 
     mode=False switches recording on again inside it. `x.is_inference()` tells tensors that were made inside. They can't require
-    grad, nor be changed in place outside. Where PyTorch refuses to save one for a backward pass, it works here.
+    grad, nor be changed in place outside, nor be what an operation saves for its gradient; compiled functions take them.
 
     Examples:
         >>> w = sg.ones(1, requires_grad=True)
@@ -394,7 +396,7 @@ class inference_mode(_Decorator):
 
     def __init__(self, mode: bool = True):
         self.mode = mode
-        self.saved: list[tuple[bool, bool]] = []
+        self.saved: list[tuple[bool, Inference | None]] = []
 
     def again(self) -> Self:
         return type(self)(self.mode)
@@ -402,7 +404,10 @@ class inference_mode(_Decorator):
     def __enter__(self) -> None:
         now = modes.now
         self.saved.append((now.grad, now.inference))
-        _infer(now, not self.mode, self.mode)
+        made = Inference() if self.mode else None
+        if made is not None:
+            INFERRED.append(weakref.ref(made))
+        _infer(now, not self.mode, made)
 
     def __exit__(self, *error: Any) -> None:
         _infer(modes.now, *self.saved.pop())
@@ -412,23 +417,41 @@ INFERRING: list[Mode] = []
 """The modes of threads that are inside `inference_mode`: results without a record are marked only while there are some."""
 
 
-def _infer(mode: Mode, grad: bool, inference: bool) -> None:
+class Inference:
+    """What tensors hold that were made inside one `inference_mode`."""
+
+    __slots__ = ("__weakref__",)
+
+
+INFERRED: list[weakref.ref[Inference]] = []
+"""As long as one of these lives, new records look for such tensors among what they save."""
+
+
+def _infer(mode: Mode, grad: bool, inference: Inference | None) -> None:
     if inference and not mode.inference:
         INFERRING.append(mode)
     elif mode.inference and not inference:
         INFERRING.remove(mode)
     mode.grad, mode.inference = grad, inference
+    forget_inferred(mode)
 
 
 def mark_inference(out: Any) -> None:
     """Note that a tensor was made inside `inference_mode`, where it was."""
     if modes.now.inference:
-        out._inference = True
+        out._inference = modes.now.inference
+
+
+def forget_inferred(mode: Mode) -> None:
+    """Drop those that live no more."""
+    if INFERRED:
+        INFERRED[:] = [x for x in INFERRED if x() is not None]
+    mode._watch()
 
 
 def is_inference_mode_enabled() -> bool:
     """Whether this thread is inside `inference_mode`."""
-    return modes.now.inference
+    return modes.now.inference is not None
 
 
 class eager_kernels(_Decorator):

@@ -8,6 +8,7 @@ change at the positions of the view, and its other views are read from it again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from ..base.dtypes import PART_OF
 from ..base.types import category, shape_text
 from ..errors import DTypeError, GradientError, GraphError, ShapeError
-from ..ir import REGISTRY
+from ..ir import REGISTRY, Layout
 from ..operators import F, Lifted, Symbol, apply, frontends, misuse, state
 from ..ops.gathering import gather_op, scatter_op
 from ..ops.pointwise import saved_with_op
@@ -59,6 +60,8 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     if frontends.tracing and state.deferral is not None and state.deferral.assign(x, value, name):
         return x
     value = value if value.dtype == x.dtype else F.astype(value, x.dtype)
+    if x._tracked and not value._tracked:
+        value = in_place_of(x, value)
     check_writeable(x, name)
     owner = owner_of(x)
     recorded = modes.now.grad and (value._tracked or owner._tracked or x._tracked)
@@ -91,6 +94,38 @@ def record_change(x: Tensor, value: Tensor, name: str) -> None:
     now = touch(x)
     for tensor, record in updates:
         set_record(tensor, record, now)
+
+
+def check_overlap(x: Any, operand: Any, name: str) -> None:
+    """Raises GradientError for an operand that lies in a part of the memory that x overwrites, or in another order in it all;
+    in any part of it for methods that write to places that they are given."""
+    if frontends.tracing:
+        layouts = None if tracer() is None else tracer().in_one_memory(x, operand)
+    elif x.__class__ is operand.__class__ is PublicTensor:
+        a, b = x._data, operand._data
+        if (a if a.base is None else a.base) is not (b if b.base is None else b.base) or a.dtype is not b.dtype:
+            return
+        layouts = layout_of_array(a), layout_of_array(b)
+    else:
+        return
+    if layouts is not None and (layouts[0].crosses(layouts[1]) or (name in PLACING and layouts[0].range and layouts[1].range)):
+        raise misuse.overlapping(name + "_")
+
+
+def apart(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether both are whole memories of their own; False where that takes a closer look."""
+    return a.base is None and b.base is None and a is not b
+
+
+PLACING = frozenset({"index_add", "index_copy", "index_put", "index_reduce", "put", "scatter", "scatter_add", "scatter_reduce"})
+"""Functions that write to places that they are given."""
+
+
+def layout_of_array(array: np.ndarray) -> Layout:
+    """Its layout in the memory of the process."""
+    size = array.itemsize
+    first: int = array.__array_interface__["data"][0]
+    return Layout(array.shape, tuple([s // size for s in array.strides]), first // size)
 
 
 def of_a_graph(name: str, value: Symbol) -> GraphError:
@@ -174,10 +209,10 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
             continue
         if np.may_share_memory(view._data, owner._data):  # its gradient is the owner's, even without an overlap
             if view._views is UNRECORDED:
-                updates.append((view, _ambiguous(_read_again(view, owner, whole), unrecorded_view(_CHANGED))))
+                updates.append((view, ambiguous(_read_again(view, owner, whole), unrecorded_view(_CHANGED))))
                 continue
             if (split := part_of(view)) is not None:
-                updates.append((view, _ambiguous(_read_again(view, owner, whole), misuse.part_changed(*split, _CHANGED))))
+                updates.append((view, ambiguous(_read_again(view, owner, whole), misuse.part_changed(*split, _CHANGED))))
                 continue
             if view._tracked and view._record is None:
                 raise GradientError(
@@ -226,14 +261,48 @@ def _without_flow(x: Tensor, value: Tensor) -> Record:
 _CHANGED = "its base or another view of its base has been modified inplace"
 
 
-def _ambiguous(record: Record, error: GradientError) -> Record:
-    """The record of a view whose base was changed, through which no gradient may flow: it is ambiguous."""
+def ambiguous(record: Record, error: GradientError) -> Record:
+    """A record through which no gradient may flow, because it would be ambiguous."""
 
     def refuse(cotangent: Any) -> None:
         raise error
 
     record.add_hook(refuse)
     return record
+
+
+def standing_in(x: Tensor, args: Sequence[Any]) -> tuple[list[Any], list[tuple[Any, Tensor]]]:
+    """The arguments of a method that changes x, with copies of those that lie in its memory, and the latter in pairs."""
+    pairs: list[tuple[Any, Tensor]] = []
+    found = [*args]
+    for i, a in enumerate(args):
+        if isinstance(a, Tensor) and not apart(a._data, x._data) and np.may_share_memory(a._data, x._data):
+            found[i] = copy = wrap(a._data.copy())
+            copy._record, copy._tracked = a._record, True  # so that all that is computed from it has a record
+            pairs.append((a, copy))
+    return found, pairs
+
+
+def lose(value: Any, since: int, pairs: Sequence[tuple[Any, Tensor]]) -> None:
+    """The operands that a method overwrites are lost, and what it computed from them since that tick: a gradient that needs one
+    of these is an error, as in PyTorch, where the method is one operation that saves its operands."""
+    lost = {id(copy) for _, copy in pairs}
+    seen: dict[Record, bool] = {}
+
+    def visit(record: Record) -> bool:
+        if record not in seen:
+            seen[record] = False
+            for t in record.inputs:
+                maker = t._record
+                if id(t) in lost or (maker is not None and maker.clock > since and visit(maker)):
+                    touch(t)
+                    seen[record] = True
+        return seen[record]
+
+    if isinstance(value, Tensor) and value._record is not None:
+        visit(value._record)
+    for operand, copy in pairs:
+        copy._tracked = operand._tracked
 
 
 def _keep_former(record: Any, x: Tensor) -> None:

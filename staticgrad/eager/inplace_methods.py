@@ -11,13 +11,13 @@ from ..base.late import LateMethod
 from ..base.signals import module
 from ..base.types import FLOATING, check_unmasked, shape_text
 from ..errors import GraphError, ShapeError
-from ..operators import INPLACE, NOBODY, ORDINARY, F, Lifted, Operators, Symbol, TensorLike, as_array, taken
+from ..operators import INPLACE, NOBODY, ORDINARY, F, Lifted, Operators, Symbol, TensorLike, as_array, frontends, taken
 from ..ops.operands import number_in
 from . import layout_changes, random_fills
 from .execution import NUMBERS
-from .grad_mode import modes
-from .inplace import check_change, in_place_of, replace, unrecorded
-from .tape import touch
+from .grad_mode import eager_kernels, modes
+from .inplace import PLACING, check_change, check_overlap, in_place_of, lose, replace, standing_in, tracer, unrecorded
+from .tape import tick, touch
 from .tensor import PublicTensor, Tensor
 
 
@@ -33,15 +33,32 @@ def made_of_several(function: Any) -> bool:
 def _inplace(name: str) -> Callable[..., Tensor]:
     name = name[:-1]
     function = getattr(F, name)
-    several = made_of_several(function)
+    several, placing = made_of_several(function), name in PLACING
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if args and args[0].__class__ not in ORDINARY and (answer := taken(method, (self, *args), kwargs)) is not NOBODY:
             return answer  # type: ignore[no-any-return]
         check_change(self)
+        recorded = several and self.requires_grad
+        for a in args:
+            if a.__class__ is PublicTensor:
+                if several and a._tracked:
+                    recorded = True
+                if a._base is not None or placing or self.__class__ is not PublicTensor or self._base is not None:
+                    check_overlap(self, a, name)
+            elif frontends.tracing and a.__class__ not in NUMBERS:
+                check_overlap(self, a, name)
         former: Any = self
-        if several and modes.now.grad and self.requires_grad and not any(isinstance(a, Operators) for a in args):
+        if recorded and modes.now.grad and self.requires_grad and not any(isinstance(a, Operators) for a in args):
             former = self.clone()
+        if recorded and modes.now.grad and isinstance(self, Tensor) and tracer() is None:
+            given, pairs = standing_in(self, args)
+            if pairs:
+                since = tick()
+                with eager_kernels(False):  # a call that is a plan has one record
+                    fresh = function(former, *given, **kwargs)
+                lose(fresh, since, pairs)
+                return replace(self, fresh, name + "_")
         fresh = function(former, *args, **kwargs)
         if getattr(fresh, "_drawn", False):
             self._drawn = True
@@ -85,6 +102,10 @@ def copy_(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
     check_change(self)
     given: Any = src
     plain = given.__class__ is PublicTensor and not (given._tracked and modes.now.grad) and unrecorded(self, "copy_")
+    if not plain or given._base is not None or self._base is not None:
+        if src is self:
+            return self
+        check_overlap(self, src, "copy")
     if plain and given._data.dtype is self._data.dtype and given._data.shape == self._data.shape:
         np.copyto(self._data, given._data)
         touch(self)

@@ -12,11 +12,11 @@ from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..operators import F, Index, Lifted, Operators, Symbol, TensorLike, misuse
 from ..ops.indexing import as_read, ints_first
 from ..ops.placing import written
-from .grad_mode import modes
-from .inplace import check_change, check_writeable, of_a_graph, owner_of, replace, tracer
+from .grad_mode import modes, no_grad
+from .inplace import apart, check_change, check_overlap, check_writeable, of_a_graph, owner_of, replace, tracer
 from .pending import settle_all
 from .tape import touch
-from .tensor import Tensor
+from .tensor import PublicTensor, Tensor
 
 Written = TypeVar("Written", bound=Any)
 
@@ -39,6 +39,8 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
         if isinstance(part, Symbol):
             raise of_a_graph("setitem", part)
     check_unmasked(value)
+    if isinstance(value, Tensor) and not apart(self._data, value._data):
+        check_part(self, key, value)
     value = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
     keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
     value = fitting(value, self.dtype, keys)
@@ -57,6 +59,14 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
         raise _misfit(value.shape, places.shape) from None
     flat = written(F.reshape(self, (-1,)), Tensor(places), spread)
     replace(self, F.reshape(flat, self.shape), "setitem")
+
+
+def check_part(x: Any, key: Any, value: Any) -> None:
+    """Raises GradientError for a value in a part of the memory that is overwritten; see `check_overlap`."""
+    if x.__class__ is value.__class__ is PublicTensor and np.may_share_memory(x._data, value._data):
+        with no_grad():
+            part = F.getitem(x, key)
+        check_overlap(part, value, "setitem")
 
 
 def places_named(numbers: np.ndarray, keys: tuple[Any, ...]) -> np.ndarray:

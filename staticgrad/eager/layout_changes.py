@@ -18,8 +18,8 @@ from ..base.late import LateMethod
 from ..base.types import ShapeLike, as_shape, shape_text
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, GradientError
 from ..operators import F, Lifted, Operators
-from .grad_mode import modes
-from .inplace import check_change, forget, set_record, tracer
+from .grad_mode import enable_grad, modes
+from .inplace import ambiguous, check_change, forget, set_record, tracer
 from .pending import settle_all
 from .tape import memory_of, tick, touch
 from .tensor import Structure, Tensor
@@ -37,11 +37,6 @@ def relay(x: Any, view: Any, name: str, back: Callable[[Any], Any] | None) -> An
         return x
     settle_all()
     data, record = view._data, view._record if view is not x else None
-    if record is None and view is not x and x._record is not None:
-        raise GradientError(
-            f"{name}: a result that requires grad can't get another shape unrecorded: its gradient has the former one",
-            f"write x = x.detach().{name.rstrip('_')}(...), or do it with grad mode enabled",
-        )
     if record is not None:
         first = record
         while all(t is not x for t in first.inputs):
@@ -66,7 +61,7 @@ def _lies_as(x: Tensor, data: np.ndarray, now: int) -> None:
 def _view(name: str, back: Callable[..., Callable[[Any], Any] | None]) -> Callable[..., Any]:
     """The in-place method of a function that gives a view. back: of x and the arguments, what gives the former layout."""
     name = name[:-1]
-    function = getattr(F, name)
+    function, keeps = getattr(F, name), back is _reshaped  # then PyTorch's gradients fit without a record
 
     def method(self: Any, *args: Any, **named: Any) -> Any:
         check_change(self)
@@ -75,7 +70,19 @@ def _view(name: str, back: Callable[..., Callable[[Any], Any] | None]) -> Callab
             raise GradientError(
                 f"{name}_: views of this tensor need its whole memory for their gradients", f"write x = x.{name}(...)"
             )
-        return relay(self, function(self, *args, **named), name + "_", former)
+        if modes.now.grad or not self.requires_grad or self.is_leaf or not (keeps or isinstance(self, Tensor)):
+            return relay(self, function(self, *args, **named), name + "_", former)
+        with enable_grad():  # the gradient has the former shape
+            relay(self, view := function(self, *args, **named), name + "_", former)
+        if not keeps and view is not self:
+            ambiguous(
+                self._record,
+                GradientError(
+                    f"{name}_: a result that requires grad has got another shape unrecorded: its gradient has the former one",
+                    f"write x = x.detach().{name}(...), or do it with grad mode enabled",
+                ),
+            )
+        return self
 
     method.__wrapped__ = function  # type: ignore[attr-defined]  # it takes the same arguments
     method.__name__ = name + "_"

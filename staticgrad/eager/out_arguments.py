@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ArgumentTypeError, DTypeError, GradientError
 from ..operators import NONE, Lifted, Operators, Symbol, frontends
 from .grad_mode import modes
-from .inplace import check_dtype, of_a_graph, replace, tracer
+from .inplace import check_dtype, check_overlap, of_a_graph, replace, tracer
 from .layout_changes import check_resized, resize
 
 ACCUMULATED = frozenset({"sum", "nansum", "prod", "cumsum", "cumprod"})
@@ -58,6 +58,10 @@ def into(
             raise of_a_graph(name, x)
     if name in ACCUMULATED and named.get("dtype") is None and isinstance(out, Operators):
         named = {**named, "dtype": out.dtype}
+    for x in targets:
+        for a in args:
+            if a is not x:
+                check_overlap(x, a, name)
     found = function(*args, **named)
     results = list(found) if isinstance(found, tuple) else [found]
     if not all(isinstance(x, (Operators, np.ndarray, np.generic)) for x in results):

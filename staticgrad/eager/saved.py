@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,11 +11,12 @@ from ..autodiff import messages
 from ..autodiff.pull import by_rules
 from ..errors import GradientError
 from ..ir import REGISTRY, OpDef
+from ..operators import misuse
 from .calls.call_cache import shared
 from .calls.signature import attributes
-from .grad_mode import modes
+from .grad_mode import Mode, forget_inferred, modes
 from .tape import FreedTensor, Record, changed, edge, saved_values
-from .tensor import Tensor, wrap
+from .tensor import Tensor, check_saved, wrap
 
 NAMES = ("self", "other")
 """PyTorch's names of the first operands."""
@@ -88,6 +89,23 @@ def _saved_values(record: Record) -> dict[str, Any]:
         found["_saved_result"] = out.tensor(record) if isinstance(out, Packed) else wrap(out, record)
         found["_raw_saved_result"] = SavedTensor(record, None)
     return found
+
+
+def _check_inference(record: Record, mode: Mode) -> None:
+    """Raises GradientError for a new record that saves a tensor of `inference_mode`."""
+    if any(t._inference for t in record.inputs):
+        check_kept([record.inputs[i] for i in positions_read(record)[0]])
+    elif not record.clock % 64:
+        forget_inferred(mode)
+
+
+def check_kept(tensors: Iterable[Any]) -> None:
+    """Raises GradientError where one of these, which a gradient would need, is of `inference_mode`."""
+    if any(t._inference for t in tensors):
+        raise misuse.inference_saved()
+
+
+check_saved.append(_check_inference)
 
 
 class SavedTensor:

@@ -410,6 +410,7 @@ class FreedTensor:
     _shapes = ()
     _memory = None
     _base = None
+    _inference = None
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype, record: Record | None = None, leaf: Any = None):
         self.shape = shape

@@ -37,7 +37,7 @@ from ..operators import (
 )
 from ..operators import Tensor as AnyTensor
 from ..operators.node_names import PARTED
-from .grad_mode import INFERRING, Mode, mark_inference, modes
+from .grad_mode import INFERRED, INFERRING, Inference, Mode, mark_inference, modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
 new = object.__new__
@@ -98,8 +98,8 @@ class Tensor(Operators):
     _refusal: str | None = None
     """Why a view that a Function returned can't be changed in place."""
     _parameter: builtins.bool = False  # an `nn.Parameter`
-    _inference: builtins.bool = False
-    """Made inside `inference_mode`."""
+    _inference: Inference | None = None
+    """The `inference_mode` that it was made in."""
     name: str = ""
 
     def __init__(self, data: Any, requires_grad: builtins.bool = False):
@@ -382,7 +382,7 @@ class Tensor(Operators):
 
     def is_inference(self) -> builtins.bool:
         """Whether it was made inside `inference_mode`."""
-        return self._inference
+        return self._inference is not None
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Turn recording on or off for a leaf. Raises DTypeError for integers, GradientError for a non-leaf."""
@@ -499,7 +499,7 @@ class Tensor(Operators):
         if self._drawn:
             out._drawn = True
         if self._inference:
-            out._inference = True
+            out._inference = self._inference
         return out
 
     def detach_(self) -> Tensor:
@@ -730,12 +730,18 @@ def record_of(
     return record
 
 
+check_saved: list[Callable[[Record, Mode], None]] = []
+"""Raises for a new record that saves a tensor of `inference_mode`; `saved.py` enters it."""
+
+
 def watch(record: Record, mode: Mode) -> None:
     """Note the line that made a record, as long as lines are noted; hand what it saves to the hooks of the user."""
     if mode.notes_line():
         record.position = user_position(3)
         if mode._anomaly:
             note_parent(record, mode)
+    if INFERRED and record.__class__ is Record:
+        check_saved[0](record, mode)
     if mode.saver is not None:
         mode.saver.save(record)
 

@@ -113,6 +113,22 @@ class Layout:
             span += stride * (extent - 1)
         return False
 
+    @property
+    def range(self) -> range | None:
+        """The elements of memory that it covers; None for one that covers elements twice, or has gaps."""
+        if self.overlaps:
+            return None
+        first = self.offset + sum(min(s, 0) * (d - 1) for d, s in zip(self.shape, self.strides, strict=True))
+        last = self.offset + sum(max(s, 0) * (d - 1) for d, s in zip(self.shape, self.strides, strict=True))
+        return range(first, last + 1) if last + 1 - first == math.prod(self.shape) else None
+
+    def crosses(self, other: Layout) -> bool:
+        """Whether both cover ranges of one memory that meet, and are not the same layout of one range."""
+        a, b = self.range, other.range
+        return a is not None and b is not None and a.start < b.stop and b.start < a.stop and not (
+            a == b and self.shape == other.shape and self.same(other)
+        )  # fmt: skip
+
     def joined(self, first: int, last: int) -> list[tuple[int, int]]:
         """(extent, stride) of axes [first, last), merged where one stride walks several; at least one."""
         found: list[tuple[int, int]] = []

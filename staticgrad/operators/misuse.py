@@ -142,6 +142,14 @@ def inference_changed() -> GradientError:
     )
 
 
+def inference_saved() -> GradientError:
+    return GradientError(
+        "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+        "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+        "`torch.no_grad()` instead of `torch.inference_mode()`."
+    )
+
+
 SEVERAL_VIEWS = (
     "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
     "modified inplace. You should replace the inplace operation by an out-of-place one."
@@ -155,6 +163,15 @@ def part_changed(name: str, number: int, what: str) -> GradientError:
     return GradientError(
         f"Output {number} of {name} is a view and {what}. {SEVERAL_VIEWS}",
         "change the whole at the part's place, as x[:, :2] *= 3, or a clone() of the part",
+    )
+
+
+def overlapping(name: str) -> GradientError:
+    """The error for a method that reads memory in one order and overwrites it in another."""
+    return GradientError(
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
+        "Please clone() the tensor before performing the operation.",
+        f"{name}: the order in which elements are written would show in the result",
     )
 
 

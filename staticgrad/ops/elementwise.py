@@ -295,7 +295,7 @@ def _numpy_round(a: Any, decimals: int = 0) -> Any:
 
 copysign_op: OpDef = elementwise_op(
     "copysign", np.copysign,
-    (lambda g, node, out, x, y: unbroadcast(g * F.sign(x) * apply(copysign_op, F.ones_like(y), y), x),
+    (lambda g, node, out, x, y: unbroadcast(g * F.sign(x) * F.sign(out), x),
      lambda g, node, out, x, y: F.zeros_like(y)),
     doc="|input| with the sign of `other`.",
 )  # fmt: skip

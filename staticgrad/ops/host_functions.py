@@ -6,14 +6,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..base.number_limits import finfo
 from ..base.signals import module
 from ..base.types import FLOATING, category, promote, to_float
-from ..errors import ArgumentError, DTypeError
+from ..errors import ArgumentError, DTypeError, GradientError
 from ..ir import OpDef, OverComplex, define
 from ..operators import F, Tensor, apply, composite, torch_function
 from . import attributes as at
@@ -146,6 +146,17 @@ def slopes(dx: Rule | None, dy: Rule | None) -> tuple[Rule | None, ...]:
     )
 
 
+def unknown(operand: str) -> Rule:
+    """The cotangent function of an operand by which there is a derivative that nobody has written, as PyTorch says it."""
+
+    def rule(*values: Any) -> NoReturn:
+        raise GradientError(
+            f"the derivative for '{operand}' is not implemented", "detach() that operand where no gradient by it is wanted"
+        )
+
+    return rule
+
+
 def _ratio(x: Any, y: Any) -> Any:
     """x / y, 0 where y is 0."""
     zero = F.eq(y, 0)
@@ -170,7 +181,9 @@ elementwise_op("hypot", np.hypot, slopes(lambda out, x, y: x / out, lambda out, 
 _fmod_op = host("fmod", np.fmod,
                 slopes(lambda out, x, y: F.ones_like(out), lambda out, x, y: -F.div(x, y, rounding_mode="trunc")), names=(),
                 doc="The remainder, of x's sign.")  # fmt: skip
-host("nextafter", np.nextafter, doc="The next number towards y.")
+host("nextafter", np.nextafter,
+     (lambda g, node, out, x, y: unbroadcast(F.where(F.eq(x, y), 0, g), x), lambda g, node, out, x, y: F.zeros_like(y)),
+     doc="The next number towards y.")  # fmt: skip
 _signbit_op = host("signbit", np.signbit, infer=compared, names=(), batch=aligned, doc="Whether the sign is negative.")
 
 
@@ -197,15 +210,15 @@ elementwise_op("atan2", np.arctan2,
                scalar=_atan2, cost=50, error=(1.8, 1.8), names=("atan2", "arctan2"),
                doc="The angle of (other, input).")  # fmt: skip
 host("igamma", scipy_special("gammainc"),
-     slopes(None, lambda out, a, x: F.exp((a - 1) * F.log(x) - x - F.lgamma(a))),
+     slopes(unknown("igamma: input"), lambda out, a, x: F.exp((a - 1) * F.log(x) - x - F.lgamma(a))),
      names=("igamma", "special.gammainc"), doc="The regularized lower incomplete gamma function.")  # fmt: skip
 host("igammac", scipy_special("gammaincc"),
-     slopes(None, lambda out, a, x: -F.exp((a - 1) * F.log(x) - x - F.lgamma(a))),
+     slopes(unknown("igammac: input"), lambda out, a, x: -F.exp((a - 1) * F.log(x) - x - F.lgamma(a))),
      names=("igammac", "special.gammaincc"), doc="The regularized upper incomplete gamma function.")  # fmt: skip
 host("betainc", scipy_special("betainc"), (None, None, lambda g, node, out, a, b, x: unbroadcast(
          g * F.exp(F.xlogy(a - 1, x) + F.xlogy(b - 1, 1 - x) + F.lgamma(F.add(a, b)) - F.lgamma(a) - F.lgamma(b)), x)),
      names=(), doc="The regularized incomplete beta function of (a, b, x), whose gradient is that by x.")  # fmt: skip
-zeta: OpDef = host("zeta", scipy_special("zeta"), slopes(None, lambda out, x, q: -x * apply(zeta, x + 1, q)),
+zeta: OpDef = host("zeta", scipy_special("zeta"), slopes(unknown("zeta: self"), lambda out, x, q: -x * apply(zeta, x + 1, q)),
             names=("special.zeta",), doc="Hurwitz's zeta function.")  # fmt: skip
 
 

@@ -654,6 +654,15 @@ class Tracer:
 
     # in-place changes -------------------------------------------------------------------------------------------------
 
+    def in_one_memory(self, target: Any, other: Any) -> tuple[Layout, Layout] | None:
+        """The layouts of two values in one memory of eager mode; None for others."""
+        x, y = (self.value(v) if isinstance(v, Tensor) else v for v in (target, other))
+        if not (isinstance(x, Traced) and isinstance(y, Traced)) or x.dtype != y.dtype:
+            return None
+        if self.memory(x.node) is not self.memory(y.node):
+            return None
+        return self.layout(x), self.layout(y)
+
     def layout(self, x: Traced) -> Layout:
         """The layout of a value in eager mode. The trace then depends on which arguments are row-major."""
         self.ordered = True

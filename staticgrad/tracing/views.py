@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.types import bool_, check_unmasked, shape_text
 from ..eager.grad_mode import modes
-from ..eager.inplace import in_place_of
+from ..eager.inplace import check_overlap, in_place_of
 from ..eager.item_assignment import fitting, places_named
 from ..eager.tensor import Tensor, unrecorded_view
 from ..errors import IndexRangeError, ShapeError
@@ -265,6 +265,7 @@ def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
         part = F.getitem(x, key)
         if isinstance(part, TracedView) and part.same_place(value):
             return  # x[i] += v has changed x already
+        check_overlap(part, value, "setitem")
         tracer.assign(part, in_place_of(part, _fitted(value, part.shape, x.dtype)), "setitem")
         return
     if len(keys) == 1 and _is_mask(key) and not _is_known(key):

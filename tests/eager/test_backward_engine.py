@@ -9,6 +9,7 @@ import pytest
 import staticgrad as sg
 from staticgrad import nn
 from staticgrad.autograd import Function, Variable
+from staticgrad.eager.grad_mode import modes
 
 
 def leaf(*shape):
@@ -359,6 +360,76 @@ def test_inference_tensors_are_not_changed_outside(change, grad):
     with sg.inference_mode():
         x.add_(1)
     assert x.clone().add_(1).tolist() == [3, 3]
+
+
+def numbers(x):
+    with sg.inference_mode(x.is_inference()):
+        return (x * 0).long()
+
+
+SAVED = {
+    "product": lambda x, w: x * w,
+    "quotient": lambda x, w: w / x,
+    "power": lambda x, w: w**x,
+    "larger": lambda x, w: sg.maximum(w, x),
+    "in place": lambda x, w: (w * 1).mul_(x),
+    "view": lambda x, w: x.view(1, 2) @ w,
+    "detached": lambda x, w: x.detach() * w,
+    "layer": lambda x, w: sg.nn.functional.linear(x, sg.ones(3, 2, requires_grad=True)),
+    "function": lambda x, w: Kept.apply(w, x),
+    "places": lambda x, w: w.gather(0, numbers(x)),
+}
+NOT_SAVED = {
+    "sum": lambda x, w: x + w,
+    "in place": lambda x, w: (w * 1).add_(x),
+    "joined": lambda x, w: sg.cat([w, x]),
+    "chosen": lambda x, w: sg.where(x > 0, w, x),
+    "copy": lambda x, w: x.clone() * w,
+    "no gradient": lambda x, w: x * w.detach(),
+}
+
+
+class Kept(Function):
+    @staticmethod
+    def forward(ctx, w, x):
+        ctx.save_for_backward(x)
+        return w * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+@pytest.mark.parametrize("case", SAVED)
+def test_inference_tensors_are_not_saved(case):
+    w = leaf(2)
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        SAVED[case](made_in_inference(2), w)
+    assert SAVED[case](sg.ones(2), w).requires_grad  # and the others are, after such a tensor is gone
+
+
+@pytest.mark.parametrize("case", NOT_SAVED)
+def test_inference_tensors_whose_value_no_gradient_needs(case):
+    w = leaf(2)
+    y = NOT_SAVED[case](made_in_inference(2), w)
+    if y.requires_grad:
+        y.sum().backward()
+        assert w.grad.tolist() == [1, 1]
+
+
+def test_records_look_for_inference_tensors_as_long_as_there_are_some():
+    x, w = made_in_inference(2), leaf(2)
+    kept = x[:1].detach()
+    del x
+    assert modes.now.watched
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+        w[:1] * kept
+    del kept
+    with sg.inference_mode():
+        pass
+    modes.now._left = 0
+    modes.now._watch()
+    assert not modes.now.watched
 
 
 def test_which_tensors_are_inference_tensors():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -785,3 +786,131 @@ def test_maxima_are_no_parts():
     values, _ = x.max(1)
     values.mul_(3).sum().backward()
     assert x.grad.tolist() == [[0, 3]]
+
+
+# operands in the memory that is changed -----------------------------------------------------------------------------------
+
+
+def overlapping(z: Any) -> dict[str, Any]:
+    """Changes of z (3, 3), by operands that lie in a part of its memory or in another order."""
+    return {
+        "copy_": lambda: z.copy_(z.t()),
+        "part": lambda: z[1:].copy_(z[:-1]),
+        "add_": lambda: z.add_(z.t()),
+        "items": lambda: z.__setitem__(slice(1, None), z[:-1]),
+        "method": lambda: z[1:].mul_(z[:-1]),
+        "row": lambda: z.copy_(z[0]),
+        "places": lambda: z.scatter_(0, sg.tensor([[0, 1, 2]]), z),
+    }
+
+
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+@pytest.mark.parametrize("case", overlapping(None))
+def test_operands_in_the_memory_that_is_overwritten(case: str, mode: str):
+    def change(x):
+        z = x * 1
+        overlapping(z)[case]()
+        return z
+
+    run = change if mode == "eager" else sg.compile(change)
+    with pytest.raises(sg.GradientError, match="input tensor and the written-to tensor refer to a single memory location"):
+        run(sg.arange(9.0).reshape(3, 3))
+
+
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+def test_operands_in_the_same_places_or_in_others(mode: str):
+    def change(x):
+        z = x * 1
+        z.copy_(z)
+        z.add_(z.view(3, 3))
+        z[0].add_(z[1])
+        z[:, 0].copy_(z[:, 1])  # neither is a range of the memory
+        z.copy_(z.t().clone())
+        return z
+
+    run = change if mode == "eager" else sg.compile(change)
+    assert run(sg.arange(9.0).reshape(3, 3)).tolist() == [[10, 8, 14], [10, 8, 14], [14, 10, 16]]
+
+
+def test_results_are_not_written_over_a_part_of_an_operand():
+    z = sg.arange(9.0).reshape(3, 3)
+    with pytest.raises(sg.GradientError, match="refer to a single memory location"):
+        sg.add(z[:-1], 1, out=z[1:])
+    assert sg.add(z, 1, out=z).tolist() == [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+
+
+LOST = {
+    "addcdiv_, first": lambda z, a: z.addcdiv_(z, a),
+    "addcdiv_, alias": lambda z, a: z.addcdiv_(z.detach(), a),
+    "lerp_, end": lambda z, a: z.lerp_(z.view(2), a),
+    "lerp_, weight": lambda z, a: z.lerp_(a, z),
+    "lerp_, alias as weight": lambda z, a: z.lerp_(a, z.detach()),
+    "mul_": lambda z, a: z.mul_(a).mul_(z.detach()),
+}
+KEPT_VALUES = {
+    "addcdiv_": (lambda z, a: z.addcdiv_(z, a.detach()), [3.0, 3.0]),
+    "lerp_": (lambda z, a: z.lerp_(z.view(2), 0.25), [1.0, 1.0]),
+    "copysign_": (lambda z, a: z.copysign_(z), [1.0, 1.0]),
+    "copysign_, alias": (lambda z, a: z.copysign_(z.detach()), [1.0, 1.0]),
+    "eq_": (lambda z, a: z.eq_(a), [0.0, 0.0]),
+    "nextafter_": (lambda z, a: z.nextafter_(a), [1.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_operands_that_a_method_of_several_operations_overwrites(case: str):
+    """Values that it computes from them on the way are lost, too."""
+    x, a = sg.tensor([0.25, 0.75], requires_grad=True), sg.tensor([0.5, 0.5], requires_grad=True)
+    z = LOST[case](x * 1, a * 1)
+    with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
+@pytest.mark.parametrize("case", KEPT_VALUES)
+def test_gradients_that_need_no_overwritten_operand(case: str):
+    change, wanted = KEPT_VALUES[case]
+    x, a = sg.tensor([0.25, 0.75], requires_grad=True), sg.tensor([0.5, 0.5], requires_grad=True)
+    z = change(x * 1, a * 1)
+    assert sg.grad(z.sum(), x)[0].tolist() == wanted
+
+
+OPERAND_FORMS = ("z", "alias", "view", "other", "constant")
+METHODS_OF_PLACES = ("scatter_", "scatter_add_", "index_add_", "index_copy_")
+METHODS_OF_TWO = ("addcmul_", "addcdiv_", "lerp_", "clamp_")
+OPERAND_METHODS = (
+    "add_", "sub_", "mul_", "div_", "pow_", "remainder_", "fmod_", "atan2_", "copysign_", "hypot_", "xlogy_", "ldexp_", "copy_",
+    "clamp_min_", "clamp_max_", "float_power_", *METHODS_OF_TWO, *METHODS_OF_PLACES,
+)  # fmt: skip
+DIFFER = {
+    "addcdiv_": "PyTorch saves an operand that no gradient needs",
+    "ldexp_": "PyTorch saves an operand that no gradient needs",
+    "float_power_": "float64 there, which float32 does not take",
+}
+
+
+def run_in_place(t: Any, method: str, forms: tuple[str, ...], squared: bool) -> Any:
+    """The gradients, or the kind of error, of a method with operands in some of `OPERAND_FORMS`."""
+    x = t.tensor([0.3, 0.6, 0.45, 0.7], dtype=t.float64, requires_grad=True)
+    y = t.tensor([0.5, 0.2, 0.8, 0.4], dtype=t.float64, requires_grad=True)
+    z, other = x * 1, y * 1
+    of = {"z": z, "alias": z.detach(), "view": z.view(4), "other": other, "constant": y.detach()}
+    where = (0, t.tensor([0, 2, 1, 3])) if method in METHODS_OF_PLACES else ()
+    try:
+        getattr(z, method)(*where, *(of[form] for form in forms))
+        ((z * z) if squared else z).sum().backward()
+    except RuntimeError as error:
+        text = str(error)
+        return "lost" if "modified by an inplace" in text else "overlap" if "single memory" in text else "another error"
+    grads = [None if v.grad is None else [round(g, 6) for g in v.grad.tolist()] for v in (x, y)]
+    return grads, [round(v, 6) for v in z.tolist()]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("method", OPERAND_METHODS)
+def test_operands_in_all_forms_are_as_in_pytorch(method: str):
+    import torch
+
+    for forms in itertools.product(OPERAND_FORMS, repeat=1 + (method in METHODS_OF_TWO)):
+        for squared in (False, True):
+            found, wanted = (run_in_place(t, method, forms, squared) for t in (sg, torch))
+            assert found == wanted or (method in DIFFER and wanted in ("lost", "another error")), (forms, squared)

@@ -27,7 +27,8 @@ from ..backward import grad
 from ..backward_engine import recorded_rules
 from ..backward_hooks import Cotangents
 from ..execution import own
-from ..grad_mode import Mode, modes
+from ..grad_mode import INFERRED, Mode, modes
+from ..saved import check_kept
 from ..tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
 from ..tensor import PublicTensor, Tensor, record_of, wrap
 from .composite_records import OPEN, CompositeRecord, Form, PartRecord, RulesRecord, Saved, refused
@@ -124,6 +125,8 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             return wrap(found[0]) if not places.results else tuple([wrap(x) for x in found[: places.results]])
         attrs = places.attrs if numbers is None else {"call": form}
         record: CompositeRecord = record_of(op, tuple(tensors), attrs, found[0], mode, record_type)
+        if INFERRED and (record.kept or places.reads) and any(t._inference for t in tensors):
+            check_kept(tensors)
         record.saved = places
         record.kept = found[places.results or 1 :]
         if numbers is not None:
