@@ -37,8 +37,6 @@ MORE = {
     "pytorch-tabnet": ["pandas"],
 }
 """Packages that a program needs beside its own."""
-VERSIONS = {"kornia": "<0.9"}
-"""See `HEADER`."""
 MISSING = """
 import importlib.metadata as m, re, sys
 from packaging.requirements import Requirement
@@ -136,7 +134,7 @@ def rows(folder: Path, packages: Sequence[str], limit: float) -> dict[str, dict[
         for python in (ours, theirs)
     )
     (beside / "shared.pth").write_text(f"{shared}\n")  # after PyTorch's own requirements
-    install(ours, [f"{name}{VERSIONS.get(name, '')}" for name in (*packages, *(x for p in packages for x in MORE.get(p, ())))])
+    install(ours, [*packages, *(x for p in packages for x in MORE.get(p, ()))])
     found = {}
     for name in packages:
         version = run(ours, "-c", f"import importlib.metadata as m; print(m.version({name!r}))").stdout.strip()
@@ -164,8 +162,7 @@ difference of a loss from PyTorch {torch}'s, from the same initial values, eager
 program of some steps with its imports and the compilation, in PyTorch, eagerly and compiled.{steps}
 
 {works} of {all} give PyTorch's losses eagerly, {compiled} compiled, no line of them changed. denoising-diffusion-pytorch
-imports torchvision, whose compiled part needs PyTorch itself, and failed in both. Kornia's version is one before 0.9, which
-makes tensors of float16, bfloat16 and float8 when it is imported (`kornia/io/safetensors.py`); there are none here.
+imports torchvision, whose compiled part needs PyTorch itself, and failed in both.
 
 | package | version | eager | compiled | PyTorch, s | eager, s | compiled, s |{more}
 |---|---|---|---|---|---|---|{rule}

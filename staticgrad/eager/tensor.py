@@ -329,7 +329,7 @@ class Tensor(Operators):
             notes.append("requires_grad=True")
         name = "tensor" if issubclass(PublicTensor, self.__class__) else self.__class__.__name__
         text: str = module("staticgrad.eager.printing").tensor_text(self._data, notes, name)
-        return text
+        return f"Parameter containing:\n{text}" if self._parameter else text
 
     def __str__(self) -> str:
         if frontends.tracing and state.tracer is not None:

@@ -56,6 +56,12 @@ class GradFn(FormerNode):
         """The operations that made the operands; None where no gradient flows."""
         return tuple([(GradFn(i, self.tracked) if self.tracked(i) else None, 0) for i in self.node.inputs])
 
+    def register_hook(self, fn: Callable[..., Any]) -> NoReturn:
+        """Raises TraceError: there is no tape whose nodes could be asked."""
+        raise TraceError("a hook of a node is called by eager backward passes", "x.register_hook(fn) is a part of a graph")
+
+    register_prehook = register_hook
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GradFn) and other.node is self.node
 

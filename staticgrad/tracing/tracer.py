@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base.types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from ..eager.grad_mode import modes
+from ..eager.inplace import check_writeable
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError, Where, user_line
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
@@ -708,8 +709,8 @@ class Tracer:
         """Change an eager or a traced tensor in place: it has another node from here on."""
         x = self.value(target) if isinstance(target, Tensor) else target
         self.check_inplace(x)
-        if isinstance(target, Tensor) and not target._data.flags.writeable:
-            raise misuse.read_only(name)
+        if isinstance(target, Tensor):
+            check_writeable(target, name)
         if x.is_view and any(step == 0 and d > 1 for d, step in zip(x.shape, self.layout(x).strides, strict=True)):
             raise misuse.read_only(name)
         if isinstance(x, TracedView):

@@ -255,7 +255,7 @@ def through_view(x: Tensor) -> Tensor:
     x[0] *= x[1].clone()
     x.T[0].exp_()
     flat = x.view(-1)
-    flat[1:4] += flat[2:5]
+    flat[1:4] += flat[2:5].clone()
     flat.sub_(x.mean()).view(3, 3)[2].mul_(3.0)
     return x * flat.sum()
 

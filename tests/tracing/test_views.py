@@ -199,9 +199,9 @@ def rows_one_by_one(x, w):
 @program
 def parts(x, w):
     y = x * w
-    a, b, _ = y.unbind(0)
+    a, b = y[0], y.select(0, 1)
     a.add_(b)
-    first, second, _ = y.reshape(9).chunk(3)
+    first, second, _ = y.reshape(9).tensor_split(3)
     second.mul_(2)
     first[1:] = second[:2]
     return y * w
