@@ -494,3 +494,14 @@ def test_inplace_changes_behind_a_backward_hook_of_a_module():
     net.register_full_backward_hook(print)
     with pytest.raises(RuntimeError, match="Output 0 of BackwardHookFunction is a view and is being modified inplace"):
         net(leaf(1) * 1)
+
+
+def test_calls_with_a_plan_do_not_save_inference_tensors():
+    w, b, normal = leaf(64), leaf(64), sg.ones(256, 64)
+    x = made_in_inference(256, 64)
+    with sg.eager_kernels(True, wait=True):
+        for _ in range(4):
+            assert sg.nn.functional.layer_norm(normal, (64,), w, b).requires_grad
+        with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+            sg.nn.functional.layer_norm(x, (64,), w, b)
+        assert sg.nn.functional.layer_norm(normal, (64,), w, b).requires_grad

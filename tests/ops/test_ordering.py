@@ -43,3 +43,13 @@ def test_topk_of_an_extent_that_is_known_late():
             assert session.run(top, {x: [1.0, 5.0, 2.0, 7.0]}).tolist() == [3, 1, 2]
             with pytest.raises(sg.ArgumentError, match="selected index k out of range"):
                 session.run(top, {x: [1.0, 5.0]})
+
+
+def test_equal_elements_have_the_indices_that_the_guide_names():
+    """Of a stable sort; `mode` has the last one. PyTorch promises none of them."""
+    x = sg.tensor([2.0, 1.0, 2.0, 1.0, 0.0, 2.0] * 5)
+    order = np.argsort(x.numpy(), kind="stable")
+    assert x.sort().indices.tolist() == x.argsort().tolist() == order.tolist()
+    assert [x.kthvalue(k).indices.item() for k in range(1, 31)] == order.tolist()
+    assert x.topk(4).indices.tolist() == np.argsort(-x.numpy(), kind="stable")[:4].tolist()
+    assert x.mode().indices.item() == 29

@@ -125,10 +125,10 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
             return wrap(found[0]) if not places.results else tuple([wrap(x) for x in found[: places.results]])
         attrs = places.attrs if numbers is None else {"call": form}
         record: CompositeRecord = record_of(op, tuple(tensors), attrs, found[0], mode, record_type)
-        if INFERRED and (record.kept or places.reads) and any(t._inference for t in tensors):
-            check_kept(tensors)
         record.saved = places
         record.kept = found[places.results or 1 :]
+        if INFERRED and (places.reads or len(record.kept)):
+            check_kept(tensors)
         if numbers is not None:
             record.kept = [*record.kept, *[numbers[i] for i in places.numbers]]
         if not places.results:
