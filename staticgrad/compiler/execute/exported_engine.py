@@ -23,7 +23,7 @@ FIRST, FORM = 3, 13
 """Of the sizes of a product: the position of the first one, and how many each has before the offsets of its batches."""
 NAMES = {
     "F64": "float64", "F32": "float32", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8", "U8": "uint8",
-    "BOOL": "bool",
+    "BOOL": "bool", "F16": "float16", "BF16": "bfloat16", "U16": "uint16", "U32": "uint32", "U64": "uint64",
 }  # fmt: skip
 """The dtypes of safetensors files, with NumPy's names."""
 LEAST = 4096
@@ -117,7 +117,7 @@ class Step:
 
     def _view(self, row: Mapping[str, Any]) -> np.ndarray:
         """The array at a place of a region."""
-        dtype, memory = np.dtype(row["dtype"]), self.memory[row["region"]]
+        dtype, memory = dtype_of(row["dtype"]), self.memory[row["region"]]
         strides = row.get("strides")
         if 0 in row["shape"]:
             return np.zeros(row["shape"], dtype)
@@ -191,7 +191,7 @@ Product = tuple[np.ndarray, np.ndarray, np.ndarray, float, "np.ndarray | None"]
 
 def _products(row: Mapping[str, Any], pointers: np.ndarray) -> Iterator[Product]:
     """(op(A), op(B), C, alpha, E) of each product, on the memory at its places: rows of its range, or columns, or batches."""
-    sizes, dtype, at = row["sizes"], np.dtype(row["dtype"]), FIRST
+    sizes, dtype, at = row["sizes"], dtype_of(row["dtype"]), FIRST
     for number in range(sizes[0]):
         ta, tb, m, n, k, lda, ldb, ldc, batches, bits, lde, across, _ = sizes[at : at + FORM]
         alpha = struct.unpack("<d", struct.pack("<q", bits))[0]
@@ -292,6 +292,13 @@ class Loop:
 # weights --------------------------------------------------------------------------------------------------------------
 
 
+def dtype_of(name: str) -> np.dtype:
+    """NumPy's dtype of a name."""
+    if name == "bfloat16":
+        import ml_dtypes  # noqa: F401 - from then on NumPy knows the name
+    return np.dtype(name)
+
+
 def read_safetensors(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file: 8 bytes with the length of a JSON header, the header, the data."""
     data = Path(path).read_bytes()
@@ -301,8 +308,9 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     for name, entry in header.items():
         if name != "__metadata__":
             begin, end = (8 + length + at for at in entry["data_offsets"])
-            array = np.frombuffer(data[begin:end], np.dtype(NAMES[entry["dtype"]]).newbyteorder("<"))
-            found[name] = array.reshape(entry["shape"]).astype(NAMES[entry["dtype"]])
+            dtype = dtype_of(NAMES[entry["dtype"]])
+            array = np.frombuffer(data[begin:end], f"<u{dtype.itemsize}").astype(f"u{dtype.itemsize}").view(dtype)
+            found[name] = array.reshape(entry["shape"])
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,28 @@ def test_a_package_runs_alone(tmp_path: Path):
     for file in ("README.md", "plan.json", "engine.py", "kernels/kernel_0.py", "language/dialect.py"):
         assert (tmp_path / "step" / file).stat().st_size > 0
     assert "staticgrad." not in "".join(path.read_text() for path in (tmp_path / "step" / "kernels").glob("*.py"))
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_a_package_of_16_bits(tmp_path: Path, kind: str):
+    net = nn.Linear(3, 2).to(kind)
+    step = sg.compile(lambda x: net(x).relu())
+    x = sg.randn(4, 3, dtype=kind)
+    expected = step(x)
+    step.export(tmp_path / "step")
+    program = f"""
+import numpy as np
+import step
+run = step.load()
+x = np.array({x.tolist()}, step.engine.dtype_of("{kind}"))
+first = run(x).astype(float).tolist()
+run.save()
+assert step.load()(x).astype(float).tolist() == first
+print(first)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert ast.literal_eval(done.stdout) == expected.tolist()
 
 
 def _line(text: str) -> int:
