@@ -26,7 +26,6 @@ from .lifted import Application, Level, Lifted, concrete, ended, top_level
 from .memory import in_format, layout_of, lies_in, span_of
 from .methods import WRITERS, Operators, foreign, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
-from .open_numbers import OpenNumber, OpenNumbers
 from .overrides import NOBODY, ORDINARY, disabled_torch_function, taken, takes_over, taking, untaken
 from .rounding import autocasting, autocasts, rounded_once, to_precision
 from .sizes import Count, Size, count_of
@@ -45,6 +44,7 @@ from .spelling import (
     with_example,
 )
 from .symbols import GradFn, Symbol, flows, has_rank
+from .unknown_numbers import OpenNumbers
 
 __all__ = [
     "INPLACE",
@@ -67,7 +67,6 @@ __all__ = [
     "Lifted",
     "LikePlacement",
     "MaybeNone",
-    "OpenNumber",
     "OpenNumbers",
     "Operators",
     "Options",

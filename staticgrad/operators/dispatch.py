@@ -92,7 +92,7 @@ class State(threading.local):
         self.control: list[tuple[Node, ...]] = []
         self.where: Where | None = None
         self.open_numbers = 0
-        """How many functions with open numbers are running; see `open_numbers.py`."""
+        """How many functions with open numbers are running; see `unknown_numbers.py`."""
         self.inside = 0
         """How many bodies of loops and branches are being built."""
         self.stream: Any = None

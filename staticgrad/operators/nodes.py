@@ -24,9 +24,9 @@ from ..base.types import (
 from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, UnknownExtentError, Where, user_line
 from ..ir import REGISTRY, Graph, Node, OpDef, literal, over
 from .dispatch import frontends, state
-from .open_numbers import OpenNumber, closed
 from .sizes import Size
 from .symbols import Symbol
+from .unknown_numbers import Expression, closed
 
 
 def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], *, name: str = "") -> Symbol:
@@ -173,8 +173,11 @@ def as_node(graph: Graph, operand: Any, dtype: np.dtype | None, where: Where | N
             return operand
         cast = REGISTRY["cast"]
         return graph.add(cast, (operand,), {"dtype": dtype}, operand.type.with_dtype(dtype), "", where)
-    if type(operand) is OpenNumber:
-        return operand.node(graph, dtype)
+    if type(operand) is Expression:
+        node = operand.source.node(operand, graph, dtype)
+        if node is not None:
+            return node
+        operand = operand.needed()
     if operand.__class__ is int and type(operand) is not int:  # an extent that is a symbol of a trace
         kind, number = TensorType((operand,), bool_), int64 if dtype is None else dtype
         shape = graph.add(REGISTRY["shape"], (), {"type": kind}, kind, "", where)

@@ -11,7 +11,7 @@ from ..base.types import INEXACT, TensorType, is_scalar, normalize_axis, promote
 from ..errors import ArgumentError, DTypeError, StaticgradError, UnknownExtentError
 from ..ir import REGISTRY
 from ..operators import Lifted, Operators, Symbol, append, as_array, frontends
-from ..operators.open_numbers import UnknownNumber
+from ..operators.unknown_numbers import UnknownNumber
 
 
 def dtype_of(x: Any) -> np.dtype:

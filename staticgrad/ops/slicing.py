@@ -12,7 +12,7 @@ from ..base.types import TensorType, shape_text, type_of
 from ..errors import IndexRangeError, ShapeError
 from ..ir import Call, Clear, Copy, Layout, Native, Node, OpDef, View, Window, define
 from ..operators import F, apply
-from ..operators.open_numbers import UnknownNumber
+from ..operators.unknown_numbers import UnknownNumber
 from . import attributes as at
 from .batching import linear
 from .leaves import fits

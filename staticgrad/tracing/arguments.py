@@ -17,11 +17,12 @@ from ..eager.calls.kernels import row_major
 from ..eager.tensor import PublicTensor, Tensor
 from ..errors import TraceError
 from ..operators import Symbol, as_array
+from ..operators.unknown_numbers import NUMBERS
 from .containers import blank, native_class, refill, same_members, snapshot
 from .effects import Former
 from .given_objects import Apart, GivenObjects, StandIns, apart, blank_like, filled
 from .number_arguments import ArgumentNumbers, NumberKey
-from .numbers import NUMBERS, StateNumbers
+from .numbers import StateNumbers
 from .observer.access_log import AccessLog
 from .plain import key as plain_key
 from .tracer import Tracer

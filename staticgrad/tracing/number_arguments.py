@@ -1,7 +1,7 @@
 """Numbers of Python among the arguments whose values differ between calls: a rate, a step index.
 
 After calls with a few values, a number is no part of the key of its trace any more. The function then computes with a
-`StateNumber` in its place. An expression that is an operand of an op becomes a feed of the plan, computed in each call from the
+`Expression` in its place. An expression that is an operand of an op becomes a feed of the plan, computed in each call from the
 numbers of that call, in Python's arithmetic. The outcome of a comparison, or a value that Python needs, is a condition of the
 trace. Each call carries its own numbers, so threads do not mix them up.
 """
@@ -9,16 +9,17 @@ trace. Each call carries its own numbers, so threads do not mix them up.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..base.types import TensorType, bool_
-from ..ir import REGISTRY, Node
+from ..ir import REGISTRY
 from ..operators import append, state
-from .numbers import NUMBERS, StateNumber, StateNumbers
+from ..operators.unknown_numbers import NUMBERS, Expression, Numbers
+from .numbers import StateNumbers
 from .plain import same
 from .segments.runs import Again
 
@@ -41,43 +42,38 @@ class NumberKey(NamedTuple):
         return f"any {self.kind.__name__}"
 
 
-class ArgumentNumbers:
+class ArgumentNumbers(Numbers):
     """The numbers of one call in its trace, and what the trace computes of them.
 
-    values, labels: of the numbers; kept: the numbers that the function keeps, with which it may combine them; extents: what
-    stands for numbers, of either, that are extents of the trace, by their texts. Each of these is the extent of an array
-    without elements that runs are fed, so that plans for other values are found and made as those for other shapes are.
+    labels: of the numbers; kept: the numbers that the function keeps, with which it may combine them; extents: what stands for
+    numbers, of either, that are extents of the trace, by their texts. Each of these is the extent of an array without elements
+    that runs are fed, so that plans for other values are found and made as those for other shapes are.
     """
 
+    name = "a"
+    wider = True
+
     def __init__(self, values: Sequence[Any], labels: Sequence[str], kept: StateNumbers, extents: Mapping[str, Any] = NONE):
-        self.values, self.labels, self.state = list(values), list(labels), kept
-        self.extents = extents
+        super().__init__(values)
+        self.labels, self.state, self.extents = list(labels), kept, extents
         self.lengths = [
             append(state.tracer.graph, REGISTRY["placeholder"], (), {"type": TensorType((extent, 0), bool_)}).node
             for extent in extents.values()
         ]
         """The placeholders of those arrays."""
-        self.conditions: dict[str, Any] = {}
-        """Values of expressions that the trace relies on."""
-        self.nodes: dict[tuple[str, type, np.dtype], Node] = {}
-        """The placeholders, by expression, its class in Python, and their dtype."""
 
     def number(self, i: int) -> Any:
         text = f"a[{i}]"
-        return self.extents[text] if text in self.extents else StateNumber(self, text, self.values[i])
+        return self.extents[text] if text in self.extents else super().number(i)
 
-    def placed(self, number: StateNumber, dtype: np.dtype) -> Any:
+    def placed(self, number: Expression, dtype: np.dtype) -> Any:
         """A tensor of an expression, or of a list of them; the value itself, on which the trace depends, if the dtype does not
         hold it."""
         try:
             np.array(number.value, dtype)
         except (OverflowError, ValueError):
             return number.needed()
-        key = number.text, type(number.value), dtype
-        if key not in self.nodes:
-            kind = TensorType(np.shape(number.value), dtype)
-            self.nodes[key] = append(state.tracer.graph, REGISTRY["placeholder"], (), {"type": kind}).node
-        return state.tracer.plain(self.nodes[key])
+        return state.tracer.plain(self.placeholder(number, state.tracer.graph, dtype))
 
     def pinned(self) -> set[int]:
         """The positions of the numbers whose values Python needed."""
@@ -90,41 +86,16 @@ class ArgumentNumbers:
 
 class NumberFeeds:
     """The arrays that a plan is fed for the numbers of a call, and the conditions on these. nodes: the placeholders of
-    the arrays."""
+    the arrays; arrays: see `Numbers.feeds`."""
 
     def __init__(self, numbers: ArgumentNumbers):
         self.state = numbers.state
         self.nodes = [*numbers.nodes.values(), *numbers.lengths]
         self.extents = [*numbers.extents]
         self.conditions, self.labels = dict(numbers.conditions), numbers.labels
-        self.arrays = self._function(numbers)
-
-    def _function(self, numbers: ArgumentNumbers) -> Callable[[Sequence[Any]], list[np.ndarray] | None]:
-        """A function of the numbers of a call: the arrays; None where a condition does not hold or an expression has no value
-        of the class that it had in the trace."""
-        texts = [*self.conditions, *[text for text, _, _ in numbers.nodes], *numbers.extents]
-        space = {**StateNumbers.space, "array": np.array, "empty": np.empty, "same": same, "kept": self.state}
-        lines = ["def arrays(a):", " try:"]
-        if any("s[" in text for text in texts):
-            lines.append("  s = kept.values")
-        for i, (text, value) in enumerate(self.conditions.items()):
-            space[f"c{i}"] = value
-            lines.append(f"  if {text} is not c{i}: return None" if value in (True, False) and type(value) in (bool, np.bool_)
-                         else f"  if not same(c{i}, {text}): return None")  # fmt: skip
-        names: dict[str, str] = {}
-        found = []
-        for text, kind, dtype in numbers.nodes:
-            if text not in names:
-                name = names[text] = f"v{len(names)}"
-                space[f"k_{name}"] = kind
-                lines += [f"  {name} = {text}", f"  if {name}.__class__ is not k_{name}: return None"]
-            space[f"d{dtype.num}"] = dtype
-            found.append(f"array({names[text]}, d{dtype.num})")
-        found += [f"empty(({text}, 0), bool)" for text in numbers.extents]
-        lines += [f"  return [{', '.join(found)}]", " except Exception: return None"]
-        exec("\n".join(lines), space)
-        function: Callable[[Sequence[Any]], list[np.ndarray] | None] = space["arrays"]
-        return function
+        keeps = any("s[" in text for text in (*self.conditions, *self.extents, *[text for text, _, _ in numbers.nodes]))
+        lengths = [f"empty(({text}, 0), bool)" for text in self.extents]
+        self.arrays = numbers.feeds(["  s = kept.values"] if keeps else [], lengths, kept=self.state, same=same)
 
     def difference(self, values: Sequence[Any]) -> str:
         """The first condition that does not hold for other numbers, in words; "" where all hold."""

@@ -9,87 +9,30 @@ the expression that was asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ..compiler.passes.symbolic_extents import SymbolicExtent
 from ..eager.grad_mode import modes
-from ..eager.tensor import Tensor
 from ..errors import StaticgradError
 from ..ir import Node
-from ..operators import F, Symbol, append, as_array, state
-from ..operators.open_numbers import OPERATORS, UnknownNumber
+from ..operators import F, append, as_array, state
+from ..operators.unknown_numbers import FLOAT, FUNCTIONS, NUMBERS, Expression, Numbers, UnknownNumber, closed, literal
 from ..ops.leaves import Source, argument
 from ..ops.pointwise import cast
 from ..ops.reductions import sum_op
 from ..ops.shaping import reshape_op
 
-FUNCTIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
-"""The ops of tensors by operator."""
 COMPARISONS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal"}
-FLOAT = np.dtype(np.float64)
 LARGE = 2.0**62
 LAST = (1 << 63) - 1
 """The largest integer of 64 bits."""
 EXACT = 1 << 53
 """The integers that float64 has all of."""
-NUMBERS = (int, float, np.float64, np.float32, np.int64, np.int32)
-"""Classes of numbers; scalars of NumPy are weakly typed, as Python's."""
 
 
-class TracedNumber(UnknownNumber):
-    """A number in a trace. kind: `int` or `float`."""
-
-    __slots__ = ("kind",)
-    kind: type
-
-    def tensor(self) -> Any:
-        """The number as a tensor of 64 bits."""
-        raise NotImplementedError
-
-    def cast(self, dtype: np.dtype) -> Any:
-        """The number as a tensor of a dtype, as an operand."""
-        return F.astype(self.tensor(), dtype)
-
-    scalars: ClassVar[tuple[type, ...]] = ()
-    """Classes of NumPy's scalars, which decide the class of a result, with which it makes expressions."""
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        """That of the value: functions that take numbers take it. What takes its value through C gets it by `__float__`."""
-        return self.kind
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "kind" or not hasattr(self.kind, name):
-            raise AttributeError(f"a number has no attribute {name!r}", name=name, obj=self)
-        return getattr(self.needed(), name)
-
-    def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
-        raise NotImplementedError
-
-    def operate(self, symbol: str, other: Any, swapped: bool = False) -> Any:
-        if isinstance(other, (Symbol, Tensor)):
-            found = getattr(F, FUNCTIONS[symbol]) if symbol in FUNCTIONS else None
-            if found is None:
-                return NotImplemented
-            return found(other, self) if swapped else found(self, other)
-        if isinstance(other, (np.generic, np.ndarray)) and type(other) not in self.scalars:
-            mine = self.needed()
-            return OPERATORS[symbol](*((other, mine) if swapped else (mine, other)))
-        if type(other) not in NUMBERS and not isinstance(other, TracedNumber):
-            return NotImplemented
-        return self._combined(symbol, other, swapped)
-
-    def __neg__(self) -> Any:
-        return self.operate("*", -1)
-
-    def sample(self) -> Any:
-        """A number of this kind."""
-        return self.kind(1)
-
-
-class RunNumber(TracedNumber):
+class RunNumber(UnknownNumber):
     """The value of a traced tensor of one element, of 64 bits. source: the user's tensor that it was taken from.
 
     limit: what an integer's magnitude is at most; rounded: for one that may need more bits than its tensor has, the value as
@@ -113,12 +56,12 @@ class RunNumber(TracedNumber):
     def cast(self, dtype: np.dtype) -> Any:
         return F.astype(self.tensor() if self.rounded is None or dtype.kind != "f" else self.rounded, dtype)
 
-    def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
-        if isinstance(other, StateNumber) and isinstance(other.value, np.generic):
+    def combined(self, symbol: str, other: Any, swapped: bool) -> Any:
+        if type(other) is Expression and isinstance(other.value, np.generic):
             return self.needed()
         if symbol in COMPARISONS:
             return self._compared(symbol, other, swapped)
-        kind = float if float in (self.kind, other.kind if isinstance(other, TracedNumber) else type(other)) else int
+        kind = float if float in (self.kind, other.kind if issubclass(type(other), UnknownNumber) else type(other)) else int
         if symbol == "/" and self._divides(self if swapped else other):
             kind = float
         elif symbol not in FUNCTIONS or symbol == "/":
@@ -133,17 +76,17 @@ class RunNumber(TracedNumber):
 
     def _rounded(self, symbol: str, other: Any, swapped: bool) -> Any:
         """The result in float64."""
-        mine, theirs = self.cast(FLOAT), other.cast(FLOAT) if isinstance(other, TracedNumber) else float(other)
+        mine, theirs = self.cast(FLOAT), other.cast(FLOAT) if issubclass(type(other), UnknownNumber) else float(other)
         return getattr(F, FUNCTIONS[symbol])(*((theirs, mine) if swapped else (mine, theirs)))
 
     def _integers(self, symbol: str, other: Any, swapped: bool) -> Any:
         """A sum, a difference or a product of integers. Python's have any number of bits, of which the tensor has the last 64.
         A run decides whether a large product has more."""
-        if isinstance(other, RunNumber):
+        if type(other) is RunNumber:
             most, theirs = other.limit, other.value
-        elif not (other.within(-EXACT, EXACT) if isinstance(other, StateNumber) else -EXACT <= other <= EXACT):
+        elif not (other.within(-EXACT, EXACT) if type(other) is Expression else -EXACT <= other <= EXACT):
             return self.needed()
-        elif isinstance(other, StateNumber):
+        elif type(other) is Expression:
             most, theirs = EXACT, other.tensor()
         else:
             most, theirs = abs(other), other
@@ -175,7 +118,7 @@ class RunNumber(TracedNumber):
 
     def _against(self, symbol: str, other: Any) -> Any:
         """The outcome of a comparison with any object."""
-        if type(other) in NUMBERS or isinstance(other, TracedNumber):
+        if type(other) in NUMBERS or issubclass(type(other), UnknownNumber):
             return super().operate(symbol, other)
         if type(other) is bool:
             return super().operate(symbol, int(other))
@@ -183,14 +126,14 @@ class RunNumber(TracedNumber):
 
     def _compared(self, symbol: str, other: Any, swapped: bool) -> Any:
         """The outcome of a comparison, which the trace goes on with."""
-        kinds = {self.kind, other.kind if isinstance(other, TracedNumber) else type(other)}
+        kinds = {self.kind, other.kind if issubclass(type(other), UnknownNumber) else type(other)}
         if state.tracer.decisions is None or not self._comparable(other, kinds):
             return self.needed()
         dtype = np.dtype(np.float64 if float in kinds else np.int64)
         grad, modes.now.grad = modes.now.grad, False
         try:
             mine = self.cast(dtype)
-            theirs = other.cast(dtype) if isinstance(other, TracedNumber) else dtype.type(other)
+            theirs = other.cast(dtype) if issubclass(type(other), UnknownNumber) else dtype.type(other)
             pair = (theirs, mine) if swapped else (mine, theirs)
             return state.tracer.truth(getattr(F, COMPARISONS[symbol])(*pair))
         finally:
@@ -198,9 +141,9 @@ class RunNumber(TracedNumber):
 
     def _comparable(self, other: Any, kinds: set[type]) -> bool:
         """Whether tensors compare as Python does: it compares integers with other numbers exactly."""
-        if isinstance(other, StateNumber):
+        if type(other) is Expression:
             return kinds == {self.kind} and (self.kind is float or other.within(-EXACT, EXACT))
-        if isinstance(other, RunNumber):
+        if type(other) is RunNumber:
             return kinds == {self.kind}
         if kinds == {int}:
             return bool(-(1 << 63) <= other < 1 << 63)
@@ -220,83 +163,12 @@ class RunNumber(TracedNumber):
         return self.needed()
 
 
-DEEPEST = 100
-"""The most operations, one inside the other, of an expression: Python reads 200 parentheses."""
-
-
-class StateNumber(TracedNumber):
-    """An expression over the numbers that a function keeps, or is called with. value: in the call that is traced; text: of the
-    expression."""
-
-    __slots__ = ("depth", "numbers", "text", "value")
-    scalars = NUMBERS[2:]
-    numbers: Any
-
-    def __init__(self, numbers: Any, text: str, value: Any, depth: int = 0):
-        """numbers: `StateNumbers`, or `ArgumentNumbers` if the expression has numbers of the call in it. depth: of its
-        operations."""
-        self.numbers, self.text, self.value, self.depth = numbers, text, value, depth
-        self.kind = float if isinstance(value, (float, np.floating)) else int
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        return type(self.value)
-
-    def tensor(self) -> Any:
-        return self.numbers.placed(self, np.dtype(np.float64 if self.kind is float else np.int64))
-
-    def cast(self, dtype: np.dtype) -> Any:
-        return self.numbers.placed(self, dtype)
-
-    def _combined(self, symbol: str, other: Any, swapped: bool) -> Any:
-        if isinstance(other, RunNumber):
-            return other._combined(symbol, self, not swapped)
-        theirs, text = (other.value, other.text) if isinstance(other, StateNumber) else (other, _literal(other))
-        a, b = ((theirs, text), (self.value, self.text))[:: 1 if swapped else -1]
-        value = OPERATORS[symbol](a[0], b[0])
-        numbers = other.numbers if isinstance(other, StateNumber) and type(self.numbers) is StateNumbers else self.numbers
-        depth = 1 + max(self.depth, other.depth if isinstance(other, StateNumber) else 0)
-        if depth > DEEPEST:
-            for number in (self, other):
-                if isinstance(number, StateNumber):
-                    number.needed()
-            return value
-        found = StateNumber(numbers, f"({a[1]} {symbol} {b[1]})", value, depth)
-        if symbol == "**" and type(a[0]) is type(b[0]) is int:  # an exponent may be negative
-            numbers.conditions[f"type({found.text})"] = type(value)
-        if type(value) in NUMBERS:
-            return found
-        return found.needed()
-
-    def needed(self) -> Any:
-        """The value, on which the trace depends now."""
-        self.numbers.conditions[self.text] = self.value
-        return self.value
-
-    def within(self, low: int, high: int) -> bool:
-        """Whether it lies between bounds, on which the trace depends then."""
-        return bool(self.operate(">=", low) and self.operate("<=", high))
-
-    def compute(self) -> Any:
-        """The value in the present call."""
-        return self.numbers[self.text]
-
-    def __bool__(self) -> bool:
-        return bool(StateNumber(self.numbers, f"bool({self.text})", bool(self.value)).needed())
-
-    def __abs__(self) -> Any:
-        return StateNumber(self.numbers, f"abs({self.text})", abs(self.value), self.depth + 1)
-
-    def __reduce__(self) -> Any:
-        return _literal_number, (self.needed(),)
-
-
 def listed(data: Any, dtype: np.dtype | None = None) -> Any:
     """A number of the trace, or nested lists with some in them, as a tensor; anything else as it is. Numbers of the call are
     one input of the plan. dtype: of the tensor; None: that of the numbers."""
     parts: list[Any] = []
     values = _values(data, parts)
-    if not any(issubclass(type(x), TracedNumber) for x in parts):
+    if not any(issubclass(type(x), UnknownNumber) for x in parts):
         return data
     try:
         like = as_array(values)
@@ -310,14 +182,14 @@ def listed(data: Any, dtype: np.dtype | None = None) -> Any:
     of_runs = any(type(x) is RunNumber for x in parts)
     if like.size != len(parts) or (of_runs and dtype.kind in "iu" and dtype.itemsize < 8):
         return data  # there are arrays in it, or a run would have to tell whether the dtype holds the numbers
-    given = [x.numbers for x in parts if type(x) is StateNumber and type(x.numbers) is not StateNumbers]
+    given = [x.source for x in parts if type(x) is Expression and x.source.wider]
     if given and not of_runs:
-        texts = [x.text if type(x) is StateNumber else _literal(x) for x in parts]
-        kinds = tuple([type(x.value) if type(x) is StateNumber else type(x) for x in parts])
+        texts = [x.text if type(x) is Expression else literal(x) for x in parts]
+        kinds = tuple([type(x.value) if type(x) is Expression else type(x) for x in parts])
         given[0].conditions[f"tuple(map(type, ({', '.join(texts)},)))"] = kinds
-        found = given[0].placed(StateNumber(given[0], f"[{', '.join(texts)}]", like.ravel().tolist()), dtype)
+        found = given[0].placed(Expression(given[0], f"[{', '.join(texts)}]", like.ravel().tolist()), dtype)
     else:
-        found = F.stack([x.cast(dtype) if issubclass(type(x), TracedNumber) else np.array(x, dtype) for x in parts])
+        found = F.stack([x.cast(dtype) if issubclass(type(x), UnknownNumber) else np.array(x, dtype) for x in parts])
     return F.reshape(found, like.shape)
 
 
@@ -326,7 +198,7 @@ def _values(data: Any, parts: list[Any]) -> Any:
     if type(data) in (list, tuple):
         return [_values(x, parts) for x in data]
     parts.append(data)
-    return data.value if type(data) is StateNumber else data.sample() if type(data) is RunNumber else data
+    return data.value if type(data) is Expression else data.sample() if type(data) is RunNumber else data
 
 
 def exactly(value: int, rounded: float) -> int:
@@ -344,15 +216,6 @@ def magnitude(node: Node) -> int:
     return min(limit, magnitude(node.inputs[0])) if node.op in (cast, reshape_op) else limit
 
 
-def closed(value: Any) -> Any:
-    """An attribute of an op with the values of numbers of the trace in it, which become conditions, or cut it."""
-    if issubclass(type(value), TracedNumber):
-        return value.needed()
-    if type(value) in (tuple, list):
-        return type(value)(map(closed, value))
-    return {k: closed(v) for k, v in value.items()} if type(value) is dict else value
-
-
 def position(key: Any) -> Any:
     """A key of a container with the value of a number that the function keeps, or of an extent, which Python needs."""
     return key.__index__() if type(key) is SymbolicExtent else closed(key)
@@ -362,19 +225,7 @@ def has_number(value: Any) -> bool:
     """Whether an attribute of an op has a number of the trace in it."""
     if type(value) is dict:
         return any(map(has_number, value.values()))
-    return any(map(has_number, value)) if type(value) in (tuple, list) else issubclass(type(value), TracedNumber)
-
-
-def _literal_number(value: Any) -> Any:
-    return value
-
-
-def _literal(value: Any) -> str:
-    """The text of a number in an expression, where a sign in front would bind less than a power."""
-    if type(value) in (int, float):
-        text = repr(value) if type(value) is int or np.isfinite(value) else f"float('{value}')"
-        return f"({text})" if text[0] == "-" else text
-    return f"{type(value).__name__}('{value.item()!r}')"
+    return any(map(has_number, value)) if type(value) in (tuple, list) else issubclass(type(value), UnknownNumber)
 
 
 class Condition:
@@ -389,22 +240,14 @@ class Condition:
         return self.function(self.numbers.values)
 
 
-class StateNumbers:
-    """The values of the numbers that a function keeps, in the present call; `self[text]` evaluates an expression over them.
-
-    conditions: those of the trace under way, with the values that they had.
-    """
-
-    space: ClassVar[dict[str, Any]] = {
-        "abs": abs, "bool": bool, "float": float, **{kind.__name__: kind for kind in NUMBERS[2:]},
-    }  # fmt: skip
+class StateNumbers(Numbers):
+    """The numbers that a function keeps; `self[text]` evaluates an expression over those of the present call."""
 
     def __init__(self) -> None:
-        self.values: list[Any] = []
-        self.conditions: dict[str, Any] = {}
+        super().__init__(())
         self._functions: dict[str, Callable[[list[Any]], Any]] = {}
 
-    def placed(self, number: StateNumber, dtype: np.dtype) -> Any:
+    def placed(self, number: Expression, dtype: np.dtype) -> Any:
         """A tensor of an expression, which each run evaluates; the value itself, on which the trace depends, if the dtype or
         float64, in which runs read numbers, does not hold it."""
         if dtype.kind in "iu":

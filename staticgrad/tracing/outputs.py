@@ -18,9 +18,10 @@ from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError
 from ..operators import F, Symbol, frontends, state
 from ..operators.sizes import Size
+from ..operators.unknown_numbers import Expression, UnknownNumber
 from ..ops.pytree import Container, dict_like, ordered
 from .effects import Former
-from .numbers import RunNumber, StateNumber, StateNumbers, TracedNumber, exactly
+from .numbers import RunNumber, StateNumbers, exactly
 from .observer.access_log import AccessLog
 from .observer.python_types import is_heap_type
 from .traced import Traced
@@ -201,7 +202,7 @@ class Results:
 
     def _lasts(self, x: Any, old: Callable[[Any], bool]) -> bool:
         """Whether every run stores this very object."""
-        if id(x) in self.stand_ins or isinstance(x, (Symbol, TracedNumber)):
+        if id(x) in self.stand_ins or isinstance(x, (Symbol, UnknownNumber)):
             return False
         return (type(x).__hash__ is not None and _plain(x)) or old(x)
 
@@ -224,13 +225,14 @@ class Results:
         if (
             self._old is not None
             and not extent
-            and not isinstance(part, (Symbol, TracedNumber, tuple))
+            and not isinstance(part, (Symbol, UnknownNumber, tuple))
             and (_plain(part) or self._old(part))
         ):
             return lambda tensors, given: part
-        if isinstance(part, StateNumber):
-            if type(part.numbers) is StateNumbers:
-                return lambda tensors, given: part.compute()
+        if isinstance(part, Expression):
+            kept, text = part.source, part.text
+            if type(kept) is StateNumbers:
+                return lambda tensors, given: kept[text]
             fed, kind = part.tensor(), type(part.value)
             if not isinstance(fed, Symbol):
                 return lambda tensors, given: fed
@@ -283,7 +285,7 @@ class Results:
         if _holds(part, (SymbolicExtent,)):
             raise Unfollowed("an extent outlives the trace")
         does = "keeps" if self._old is not None else "returns"
-        if _holds(part, (Symbol, TracedNumber)):
+        if _holds(part, (Symbol, UnknownNumber)):
             raise TraceError(
                 f"a compiled function {does} a {type(part).__name__} that holds what it computed, and has no value",
                 "return tensors, and tuples, lists, dicts or dataclasses of them",
@@ -456,7 +458,7 @@ def stacked(ones: Sequence[Any], rest: Any = None, numbers: bool = False) -> Any
     """Results of single steps, and stacked results of the steps after them, in one structure. Tensors and arrays are stacked;
     objects that are the same in every step, and other values, stay as they are. numbers: they are stacked, too."""
     part = ones[0]
-    if issubclass(type(part), TracedNumber):
+    if issubclass(type(part), UnknownNumber):
         part.needed()
     if isinstance(part, (Tensor, Traced, np.ndarray, np.generic, *NUMBERS[: 3 * numbers])):
         if not isinstance(part, NUMBERS) and all(one is part for one in ones) and (

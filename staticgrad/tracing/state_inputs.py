@@ -20,11 +20,12 @@ import numpy as np
 from ..base.dtypes import SUPPORTED
 from ..eager.tensor import PublicTensor, Tensor
 from ..errors import TraceError
+from ..operators.unknown_numbers import NUMBERS, Expression, UnknownNumber
 from .arguments import CONTAINERS, names_of, stand_in, taken_apart
 from .effects import Effect, Former, restore
 from .given_objects import Apart, GivenObjects, StandIns, apart, form_of
 from .guards import KINDS, MISSING, Read
-from .numbers import NUMBERS, StateNumber, StateNumbers, TracedNumber
+from .numbers import StateNumbers
 from .observer.access_log import AccessLog, key_of
 from .plain import ByIdentity, same
 from .plain import key as plain_key
@@ -330,7 +331,7 @@ class StateInputs:
                     return value
                 text = f"s[{len(self.labels)}]"
                 self.labels.append(label)
-                return extents[text] if text in extents else StateNumber(self.numbers, text, value)
+                return extents[text] if text in extents else Expression(self.numbers, text, value)
             found = values.apart(value)
             if found is None:
                 return value
@@ -410,7 +411,7 @@ def replaced(
         if read is None or effect.args[0] is read[0]:
             continue
         new = effect.args[0] if effect.kind != "count" else read[0]
-        number = type(read[0]) in NUMBERS and (type(new) in NUMBERS or isinstance(new, TracedNumber))
+        number = type(read[0]) in NUMBERS and (type(new) in NUMBERS or isinstance(new, UnknownNumber))
         container = type(read[0]) in (list, dict) and type(new) in (list, dict)
         if _holds(read[0]) or container or (number and (place.identity, 0) not in constant):
             place.varying.update([0] if number else [])

@@ -22,7 +22,8 @@ from ..errors import StaticgradError, TraceError
 from ..ir import Graph, Node
 from ..operators import F, Operators, Symbol, is_tensor, numpy_twin_of
 from ..operators.methods import fitted
-from .numbers import RunNumber, StateNumber, TracedNumber
+from ..operators.unknown_numbers import Expression, UnknownNumber
+from .numbers import RunNumber
 from .traced import Traced, each_part, met
 
 ndarray = np.ndarray
@@ -174,7 +175,7 @@ class TracedArray(Symbol):
         """An operand of this dtype."""
         if dtype not in SUPPORTED:
             raise TypeError
-        if isinstance(x, TracedNumber):
+        if isinstance(x, UnknownNumber):
             return x.cast(dtype)
         if type(x) in WEAK or type(x) is bool:
             return np.array(x, dtype)
@@ -300,7 +301,7 @@ def _operator(name: str, ufunc: Any) -> None:
         def method(self: TracedArray, other: Any, base: Any = base, swapped: bool = swapped) -> Any:
             if _has_tensor(other):
                 return base(self._met(), other)
-            if not isinstance(other, (ndarray, np.generic, *WEAK, TracedNumber)):
+            if not isinstance(other, (ndarray, np.generic, *WEAK, UnknownNumber)):
                 self.needed(f"numpy.{ufunc.__name__} with a {type(other).__name__}")
             return self._ufunc(ufunc, (other, self) if swapped else (self, other))
 
@@ -366,8 +367,8 @@ def _sample(x: Any) -> Any:
     if type(x) is TracedArray:
         one = np.zeros((), x.dtype) if x.dtype.kind in "iu" else np.ones((), x.dtype)  # an integer may be an index
         return one[()] if x.scalar else np.broadcast_to(one, [*map(now, x.shape)])
-    if isinstance(x, TracedNumber):
-        return x.value if isinstance(x, StateNumber) else x.sample()
+    if isinstance(x, UnknownNumber):
+        return x.value if isinstance(x, Expression) else x.sample()
     return now(x)
 
 

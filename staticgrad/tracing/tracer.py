@@ -21,11 +21,12 @@ from ..errors import TraceError, Where, user_line
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
 from ..operators import F, Symbol, append, flows, interception, layout_of, misuse, promotion, state, top_level
 from ..operators.node_names import PARTED, node_of
+from ..operators.unknown_numbers import UnknownNumber, closed
 from ..ops.leaves import constant_of
 from . import traced_backward
 from .guards import contents
 from .handlers import caught
-from .numbers import RunNumber, TracedNumber, closed, has_number, listed, magnitude
+from .numbers import RunNumber, has_number, listed, magnitude
 from .observer.arrays import ArrayMemory, owner_of
 from .segments.runs import Again
 from .selection import Selection, apply_to_elements
@@ -550,10 +551,10 @@ class Tracer:
 
     def _with_numbers(self, op: OpDef, operands: Sequence[Any]) -> list[Any]:
         """The operands, with numbers as tensors of the dtypes that Python's numbers would be cast to."""
-        kinds = [x.sample() if isinstance(x, TracedNumber) else x.operand() if isinstance(x, Symbol) else x for x in operands]
+        kinds = [x.sample() if isinstance(x, UnknownNumber) else x.operand() if isinstance(x, Symbol) else x for x in operands]
         targets = promotion(op, kinds)
         return [
-            x.cast(dtype) if isinstance(x, TracedNumber) and dtype is not None else x
+            x.cast(dtype) if isinstance(x, UnknownNumber) and dtype is not None else x
             for x, dtype in zip(operands, targets, strict=True)
         ]
 
@@ -562,7 +563,7 @@ class Tracer:
         return Traced(self, self._appended(op, [self.operand(a) for a in args], dict(attrs)))
 
     def _appended(self, op: OpDef, operands: Sequence[Any], attrs: dict[str, Any]) -> Node:
-        if any(True for x in operands if isinstance(x, TracedNumber)):
+        if any(True for x in operands if isinstance(x, UnknownNumber)):
             operands = self._with_numbers(op, operands)
         if attrs:
             attrs = closed(attrs)
@@ -575,7 +576,7 @@ class Tracer:
     def operand(self, x: Any) -> Any:
         if isinstance(x, Tensor):
             return self.value(x)
-        if isinstance(x, TracedNumber):
+        if isinstance(x, UnknownNumber):
             return x
         if type(x) in (list, tuple):
             return listed(x)

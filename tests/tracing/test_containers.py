@@ -22,7 +22,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.operators import Symbol
-from staticgrad.tracing.numbers import TracedNumber
+from staticgrad.operators.unknown_numbers import UnknownNumber
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -495,7 +495,7 @@ def traced_value(x):
     waiting, seen = [x], set()
     while waiting:
         part = waiting.pop()
-        if isinstance(part, (Symbol, TracedNumber)):
+        if isinstance(part, (Symbol, UnknownNumber)):
             return part
         if id(part) not in seen and not isinstance(part, (type, types.ModuleType, types.FunctionType, sg.Tensor)):
             seen.add(id(part))

@@ -42,10 +42,10 @@ def program(
     numbers: list[Node] = []
     whole: Hashable = form
     if opened is not None:
-        if opened[0].needed:
+        if opened[0].constant:
             return None
         numbers += opened[0].nodes.values()
-        whole = opened[1], *opened[0].answers.items()
+        whole = opened[1], *opened[0].conditions.items()
     several = out.__class__ is tuple
     outs = [*out] if several else [out]
     if not all(isinstance(x, Symbol) for x in outs) or outs[0].dtype not in FLOATS:

@@ -2,7 +2,7 @@
 
 A number among the arguments is part of a call's key: most are the same in all calls, and constants make simpler kernels. Where
 calls come with ever other values of a number, such as a rate that is annealed, one plan serves them all: the function is called
-with open numbers (`operators/open_numbers.py`), and the plan is fed with what it computes of them. A number whose value the
+with open numbers (`operators/unknown_numbers.py`), and the plan is fed with what it computes of them. A number whose value the
 function needs, as for an attribute of an op, stays part of the key.
 """
 
@@ -160,12 +160,12 @@ def _program(
 ) -> tuple[Computation | None, Any] | None:  # fmt: skip
     varying = kind.varying
     numbers = OpenNumbers([values[i] for i in varying])
-    opened = dict(zip(varying, numbers.numbers, strict=True))
+    opened = dict(zip(varying, map(numbers.number, range(len(varying))), strict=True))
     given = iter([opened.get(i, value) for i, value in enumerate(values)])
     program = module("staticgrad.eager.calls.composite_plans").program
     made: tuple[Computation, Any] | None = program(with_numbers(form, given), tensors, grad, (numbers, family))
     if made is None:
-        kind.close([varying[i] for i in numbers.needed] or varying)
+        kind.close([varying[i] for i in numbers.constant] or varying)
     else:
         kind.made += 1
         plans.append(OpenPlan(key, numbers.feeds()))

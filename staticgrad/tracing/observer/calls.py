@@ -22,9 +22,9 @@ from ...eager.tensor import Tensor
 from ...errors import PACKAGE_DIR
 from ...operators import Symbol
 from ...operators.sizes import SymbolicCount
+from ...operators.unknown_numbers import UnknownNumber
 from ..effects import BLIND, MOVING, Effect
 from ..guards import MISSING, has, is_a, namespace, order_of, static
-from ..numbers import TracedNumber
 from ..plain import text_of
 from ..traced_array import TracedArray
 from .access_log import AccessLog
@@ -304,7 +304,7 @@ def _class_call(log: AccessLog, fn: type, args: tuple[Any, ...], kwargs: dict[st
     if fn is type and len(args) == 1:
         if type(args[0]) is SymbolicExtent:
             raise args[0].unfollowed("the type of an extent is asked for")
-        if issubclass(type(args[0]), TracedNumber):
+        if issubclass(type(args[0]), UnknownNumber):
             log.refuse("the type of a number that each run finds anew is asked for", "write isinstance(x, int)")
         read_special_methods(log, args[0])
         return None

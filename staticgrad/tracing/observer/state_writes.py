@@ -15,11 +15,12 @@ import numpy as np
 
 from ...eager.tensor import Tensor
 from ...operators import Symbol
+from ...operators.unknown_numbers import closed
 from ..containers import same_members, snapshot
 from ..effects import Effect, is_observed
 from ..frames import Code, Operands, Step
 from ..guards import MISSING, body_of, has, is_a, namespace, own_value, python_method, static
-from ..numbers import closed, position
+from ..numbers import position
 from .access_log import AccessLog, key_of
 from .arrays import ADVICE, array_of, set_array_item
 from .attribute_reads import read_attribute

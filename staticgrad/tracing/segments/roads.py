@@ -292,7 +292,7 @@ class Roads:
                 continue
             fixed = [a if a == b else None for a, b in zip(integers, theirs, strict=True)]
             numbers = OpenNumbers([a for a, b in zip(integers, fixed, strict=True) if b is None], whole=False)
-            open_numbers = iter(numbers.numbers)
+            open_numbers = map(numbers.number, range(len(numbers.values)))
             values = joined(form, iter([next(open_numbers) if b is None else b for b in fixed]))
             operands = [Symbol(self.graph, ref) for ref in refs]
             with at_once():
