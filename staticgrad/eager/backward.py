@@ -15,7 +15,7 @@ from ..operators import Tensor as AnyTensor
 from .backward_engine import BackwardEngine, at_edge, edges_of, through
 from .backward_hooks import Held
 from .backward_plans import Found, planned
-from .grad_mode import modes
+from .grad_mode import modes, set_grad_enabled
 from .gradient_sources import EAGER, ByPlan, Source, accumulate, seed_of_loss
 from .tape import (
     ALONE,
@@ -86,13 +86,9 @@ def _accumulate(leaf: Tensor, g: Any, source: Source) -> None:
     if leaf._tracked:
         accumulate(leaf, g, source)
         if leaf._accumulated is not None:
-            mode = modes.now
-            mode.grad, grad = source.recorded, mode.grad
-            try:
+            with set_grad_enabled(source.recorded):
                 for hook in tuple(leaf._accumulated.values()):
                     check_returns_nothing(hook(leaf))
-            finally:
-                mode.grad = grad
 
 
 @overload

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.types import int64
-from ..eager.grad_mode import modes
+from ..eager.grad_mode import set_grad_enabled
 from ..errors import StaticgradError, TraceError
 from ..ir import Node, Region
 from ..ir.interpret import interpret
@@ -92,9 +92,7 @@ class Decisions:
             raise TraceError(
                 f"{x.describe()} is traced, after an exchange with other processes: Python can't have its truth value"
             )
-        mode = modes.now
-        grad, mode.grad = mode.grad, False
-        try:
+        with set_grad_enabled(False):
             true = F.not_equal(F.reshape(F.stop_gradient(x), ()), 0)
             taken = F.astype(true, int64)
             number = len(self.outcomes)
@@ -104,8 +102,6 @@ class Decisions:
             total = taken if self.last is None else F.add(taken, self.last)
             checked = {"number": number, "total": sum(self.outcomes)}
             self.last = tracer.apply_plainly(decision_op, [total], checked)  # an error that the code around it does not see
-        finally:
-            mode.grad = grad
         return outcome
 
     def _value(self, node: Node) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.passes.symbolic_extents import SymbolicExtent
-from ..eager.grad_mode import modes
+from ..eager.grad_mode import set_grad_enabled
 from ..errors import StaticgradError
 from ..ir import Node
 from ..operators import F, append, as_array, state
@@ -66,13 +66,10 @@ class RunNumber(UnknownNumber):
             kind = float
         elif symbol not in FUNCTIONS or symbol == "/":
             return self.needed()
-        grad, modes.now.grad = modes.now.grad, False
-        try:
+        with set_grad_enabled(False):
             if kind is int:
                 return self._integers(symbol, other, swapped)
             return RunNumber(self._rounded(symbol, other, swapped), float, self.source)
-        finally:
-            modes.now.grad = grad
 
     def _rounded(self, symbol: str, other: Any, swapped: bool) -> Any:
         """The result in float64."""
@@ -130,14 +127,11 @@ class RunNumber(UnknownNumber):
         if state.tracer.decisions is None or not self._comparable(other, kinds):
             return self.needed()
         dtype = np.dtype(np.float64 if float in kinds else np.int64)
-        grad, modes.now.grad = modes.now.grad, False
-        try:
+        with set_grad_enabled(False):
             mine = self.cast(dtype)
             theirs = other.cast(dtype) if issubclass(type(other), UnknownNumber) else dtype.type(other)
             pair = (theirs, mine) if swapped else (mine, theirs)
             return state.tracer.truth(getattr(F, COMPARISONS[symbol])(*pair))
-        finally:
-            modes.now.grad = grad
 
     def _comparable(self, other: Any, kinds: set[type]) -> bool:
         """Whether tensors compare as Python does: it compares integers with other numbers exactly."""

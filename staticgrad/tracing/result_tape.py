@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..compiler.passes.functionalize import FunctionalGraph, functionalize
 from ..compiler.passes.symbolic_extents import Conditions, Filler
 from ..compiler.passes.symbolic_program import SymbolicProgram
 from ..compiler.program import Program
-from ..eager.grad_mode import modes
+from ..eager.grad_mode import modes, set_grad_enabled
 from ..eager.tape import Record, edge, tick
 from ..eager.tensor import Tensor, wrap
 from ..errors import GradientError, TraceError
@@ -31,7 +32,7 @@ from ..ir import REGISTRY, Cell, Graph, Node
 from ..ir.walks import reached
 from ..operators import Symbol, append
 from .traced import Traced
-from .traced_backward import hook_of_node, saved_of_trace
+from .traced_backward import cotangents, differentiating, hook_of_node, untracked
 
 if TYPE_CHECKING:
     from .specialization import Specialization
@@ -82,12 +83,9 @@ class Derivatives:
         seeds = [append(self.graph, REGISTRY["placeholder"], (), {"type": node.type}) for node in ys]
         wanted = [*self.leaves, *[[seed] for seed in self.seeds]]
         nodes = [node for versions in wanted for node in versions]
-        recording, modes.now.grad = modes.now.grad, False
-        try:
+        with set_grad_enabled(False):
             parts = iter(gradients(symbols(ys), symbols(nodes), seeds, symbols(self.stops)))
             targets = [total([next(parts) for _ in versions]) for versions in wanted]
-        finally:
-            modes.now.grad = recording
         seen = [*self.seeds, *(seed.node for seed in seeds)]
         return Derivatives(self.graph, self.leaves, self.saved, seen, targets, self.stops, self.numerics)
 
@@ -444,9 +442,12 @@ def _request(specialization: Specialization, tracer: Tracer, nodes: Sequence[Nod
         return None
     begin = len(graph.nodes)
     seeds = [append(graph, REGISTRY["placeholder"], (), {"type": node.type}) for node in nodes]
-    stops = [node for node in order if node not in tracer.tracked and node.op.vjp is not None]
-    found = _gradients(tracer, nodes, seeds, order, [node for _, versions in keys.values() for node in versions], stops)
-    return _Request(order, keys, begin, seeds, stops, found)
+    hooks = {node: hook_of_node(tracer, node) for node in order if node in tracer.hooks and node not in tracer.leaves}
+    targets = [node for _, versions in keys.values() for node in versions]
+    found: list[Any] | None = None
+    with suppress(GradientError), differentiating(tracer, False):
+        found = cotangents(tracer, [Symbol(graph, node) for node in nodes], seeds, order, targets, hooks)
+    return _Request(order, keys, begin, seeds, untracked(tracer, order), found)
 
 
 def _tape(
@@ -526,23 +527,3 @@ def _passed(specialization: Specialization, tracer: Tracer, leaf: Any) -> bool:
     """Whether a leaf is an argument that was passed as a tensor."""
     number = specialization.numbers.get(id(leaf))
     return number is not None and isinstance(tracer.arguments[number][0], Tensor)
-
-
-def _gradients(
-    tracer: Tracer, roots: Sequence[Node], seeds: Sequence[Symbol], order: Sequence[Node], wanted: Sequence[Node],
-    stopped: Sequence[Node],
-) -> list[Any] | None:  # fmt: skip
-    """The cotangents of the wanted nodes; None where a backward pass inside the function has freed what they need."""
-    graph = tracer.graph
-    stops = [Symbol(graph, node) for node in stopped]
-    targets = [Symbol(graph, node) for node in wanted]
-    hooks = {node: hook_of_node(tracer, node) for node in order if node in tracer.hooks and node not in tracer.leaves}
-    saved = modes.now.grad, tracer.differentiating
-    modes.now.grad, tracer.differentiating = False, True
-    try:
-        ys = [Symbol(graph, node) for node in roots]
-        return gradients(ys, targets, seeds, stops, hooks, lambda node: saved_of_trace(tracer, node))
-    except GradientError:
-        return None
-    finally:
-        modes.now.grad, tracer.differentiating = saved

@@ -11,8 +11,8 @@ import numpy as np
 from ..autodiff import messages
 from ..autodiff.accumulation import adds_in_place, check_returns_nothing, hooked
 from ..autodiff.requests import check_used, request
-from ..autodiff.reverse import gradients
-from ..eager.grad_mode import modes
+from ..autodiff.reverse import NO_NODES, gradients
+from ..eager.grad_mode import set_grad_enabled
 from ..eager.tensor import Tensor
 from ..errors import Where
 from ..ir import Node, Region
@@ -76,13 +76,9 @@ def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None
         _free(tracer, checked.roots, order, None if checked.targets is None else known)
     for key, g in _sums(wanted, found, create_graph):
         _accumulate(tracer, key, g, create_graph)
-        mode = modes.now
-        mode.grad, grad = create_graph, mode.grad
-        try:
+        with set_grad_enabled(create_graph):
             for hook in _accumulated(tracer, key):
                 check_returns_nothing(hook(key))
-        finally:
-            mode.grad = grad
 
 
 def grad(
@@ -114,7 +110,7 @@ def grad(
 def _sums(wanted: Sequence[tuple[Any, Node]], parts: Sequence[Traced | None], create: bool) -> list[tuple[Any, Traced]]:
     """The gradient of each key that has one: beside loops the sum over the values of a leaf, later ones first."""
     sums: dict[int, Any] = {}
-    with _recording(create):
+    with set_grad_enabled(create):
         for (key, _), g in reversed([*zip(wanted, parts, strict=True)]):
             if g is not None:
                 sums[id(key)] = sums[id(key)] + g if id(key) in sums else g
@@ -168,15 +164,37 @@ def _gradients(
         if node in tracer.hooks or (_leaf_hooks(tracer, node) and same.get(node, node) is node):
             hooked.setdefault(same.get(node, node), []).append(node)
     hooks = {node: hook_of_node(tracer, *nodes) for node, nodes in hooked.items()}
-    targets = [Symbol(tracer.graph, node) for node in (*wanted, *hooks)]
-    stops = [Symbol(tracer.graph, node) for node in order if node not in tracer.tracked and node.op.vjp is not None]
-    saved = modes.now.grad, tracer.differentiating
-    modes.now.grad, tracer.differentiating = create, True
-    try:
-        found = gradients(roots, targets, seeds, stops, hooks, lambda node: saved_of_trace(tracer, node), same)
+    with differentiating(tracer, create):
+        found = cotangents(tracer, roots, seeds, order, [*wanted, *hooks], hooks, same)
         return [None if g is None else tracer.own(g) for g in found[: len(wanted)]]
+
+
+@contextmanager
+def differentiating(tracer: Tracer, create: bool) -> Iterator[None]:
+    """While rules compute in a trace. create: what they compute is to be differentiated again."""
+    before, tracer.differentiating = tracer.differentiating, True
+    try:
+        with set_grad_enabled(create):
+            yield
     finally:
-        modes.now.grad, tracer.differentiating = saved
+        tracer.differentiating = before
+
+
+def cotangents(
+    tracer: Tracer, roots: Sequence[Symbol], seeds: Sequence[Any], order: Sequence[Node], targets: Sequence[Node],
+    hooks: Mapping[Node, Callable[[Symbol], Symbol]], same: Mapping[Node, Node] = NO_NODES,
+) -> list[Symbol | None]:  # fmt: skip
+    """The cotangents of nodes of the trace, as rules compute them of what eager mode would have saved. order: the nodes that
+    the roots depend on; see `autodiff.reverse.gradients`."""
+    graph = tracer.graph
+    stops = [Symbol(graph, node) for node in untracked(tracer, order)]
+    xs = [Symbol(graph, node) for node in targets]
+    return gradients(roots, xs, seeds, stops, hooks, lambda node: saved_of_trace(tracer, node), same)
+
+
+def untracked(tracer: Tracer, order: Sequence[Node]) -> list[Node]:
+    """The nodes that no gradient flows past, since they were computed without recording."""
+    return [node for node in order if node not in tracer.tracked and node.op.vjp is not None]
 
 
 def _note_passed_on(tracer: Tracer, found: Sequence[Traced | None], seeds: Sequence[Any]) -> None:
@@ -321,13 +339,3 @@ def hook_of_node(tracer: Tracer, *nodes: Node) -> Callable[[Symbol], Symbol]:
         return g
 
     return run
-
-
-@contextmanager
-def _recording(create: bool) -> Iterator[None]:
-    """Sums of gradients are recorded when the gradients are to be differentiated."""
-    before, modes.now.grad = modes.now.grad, create
-    try:
-        yield
-    finally:
-        modes.now.grad = before

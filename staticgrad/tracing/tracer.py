@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar, cast
 import numpy as np
 
 from ..base.types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
-from ..eager.grad_mode import modes
+from ..eager.grad_mode import modes, set_grad_enabled
 from ..eager.inplace import check_writeable
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError, Where, user_line
@@ -517,14 +517,10 @@ class Tracer:
         if kind is None or x.dtype.itemsize > 8 or x.dtype == np.uint64 or not x.node.type.static:
             return float(x)  # which says what to do
         self.numbers = True
-        mode = modes.now
-        grad, mode.grad = mode.grad, False
-        try:
+        with set_grad_enabled(False):
             whole = F.stop_gradient(F.reshape(x, ()))
             value = F.astype(whole, np.dtype(np.float64 if kind is float else np.int64))
             return RunNumber(value, kind, x, limit=1 if kind is float else magnitude(x.node))
-        finally:
-            mode.grad = grad
 
     def truth(self, x: Traced) -> bool:
         """Whether a tensor of one element is not 0, on the road that the trace takes. Raises TraceError where it takes none."""

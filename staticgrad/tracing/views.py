@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.types import bool_, check_unmasked, shape_text
-from ..eager.grad_mode import modes
+from ..eager.grad_mode import modes, set_grad_enabled
 from ..eager.inplace import check_overlap, in_place_of
 from ..eager.item_assignment import fitting, places_named
 from ..eager.tensor import Tensor, unrecorded_view
@@ -57,11 +57,8 @@ class TracedView(Alias):
             )
         if self.part is not None and self.base.requires_grad and not self.root.is_leaf:
             raise misuse.part_changed(*self.part, "its base or another view of its base has been modified inplace")
-        before, modes.now.grad = modes.now.grad, not self.unrecorded
-        try:
+        with set_grad_enabled(not self.unrecorded):
             node: Node = self.tracer.apply_plainly(self.maker.op, (self.base,), self.maker.attrs).node
-        finally:
-            modes.now.grad = before
         if self._fresh in self.tracer.tracked and node not in self.tracer.tracked:  # the base was detached in place
             self.tracer.refuse(
                 f"{Symbol(self.tracer.graph, self.maker).describe()} is a view of a tensor that was changed in place after "
@@ -108,11 +105,8 @@ class TracedView(Alias):
     def follows(self) -> bool:
         """Whether a change of it is one of its base. Otherwise it gets a value of its own."""
         if self.maker is not None and not self.shares:
-            before, modes.now.grad = modes.now.grad, not self.unrecorded
-            try:
+            with set_grad_enabled(not self.unrecorded):
                 self.settle(self.tracer.own(self).node)
-            finally:
-                modes.now.grad = before
         return self.maker is not None
 
     def settle(self, node: Node) -> None:
@@ -159,12 +153,9 @@ class Step(NamedTuple):
         if self.op is None:
             found: Any = x.data if self.data else x.detach()
             return found  # type: ignore[no-any-return]
-        before, modes.now.grad = modes.now.grad, self.recorded and modes.now.grad
-        try:
+        with set_grad_enabled(self.recorded and modes.now.grad):
             taken: Any = apply(self.op, x, **self.attrs)
             return taken  # type: ignore[no-any-return]
-        finally:
-            modes.now.grad = before
 
     def again(self, attribute: Callable[[Any], Any]) -> Step:
         """The same for other extents; attribute: of one."""
