@@ -25,7 +25,7 @@ import staticgrad as sg
 from staticgrad.compiler.backend.cpu import ARM
 from staticgrad.eager.grad_mode import modes
 from staticgrad.operators import frontends
-from staticgrad.tracing import settings, specialization_cache
+from staticgrad.tracing import settings
 from tests.interpreter import interpret_plans
 
 
@@ -79,8 +79,7 @@ def torch() -> Any:
 @pytest.fixture
 def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled functions refuse Python that needs values, unless they say otherwise."""
-    monkeypatch.setattr(settings, "default_break", ["error"])
-    monkeypatch.setattr(specialization_cache, "default_break", settings.default_break)
+    monkeypatch.setattr(settings, "default_break", "error")
 
 
 @pytest.fixture

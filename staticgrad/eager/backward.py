@@ -17,11 +17,7 @@ from .backward_hooks import Held
 from .backward_plans import Found, planned
 from .grad_mode import modes, set_grad_enabled
 from .gradient_sources import EAGER, ByPlan, Source, accumulate, seed_of_loss
-from .tape import (
-    ALONE,
-    GradientEdge,
-    derivatives_at,
-)
+from .tape import ALONE, GradientEdge
 from .tensor import Tensor
 
 
@@ -245,5 +241,5 @@ def _derivatives_at(node: Any, cotangents: tuple[Any, ...]) -> Any:
     return result[0] if len(result) == 1 else tuple(result)
 
 
-derivatives_at.append(_derivatives_at)
+frontends.derivatives_at = _derivatives_at
 frontends.backward = backward

@@ -421,7 +421,7 @@ class BackwardEngine(Hooked):
         if g._data.size < (record.op.eager_least or least_of(record.op)):
             return None
         values = [self._saved_out(record), *[self._saved(t, record) for t in record.inputs]]
-        found: Iterable[Any] | None = recorded_rules[0](record, tuple(positions), g, values)
+        found: Iterable[Any] | None = frontends.recorded_rules(record, tuple(positions), g, values)
         return found
 
     def _saved(self, tensor: Any, record: Record) -> Any:
@@ -535,10 +535,6 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     if engine is None:
         raise GradientError("Final callbacks can only be installed during backward pass.", "call it in a hook")
     engine.callbacks.append(callback)
-
-
-recorded_rules: list[Callable[..., Any]] = []
-"""The cotangents of a record's operands at given positions as one operation, or None; `composites.py` enters it."""
 
 
 def _without_nan(record: Record, positions: Sequence[int], cotangents: Iterable[Any]) -> Iterator[Any]:

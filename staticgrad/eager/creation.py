@@ -42,7 +42,7 @@ from ..operators import (
 )
 from ..operators import Tensor as AnyTensor
 from ..operators.nodes import NUMBERS
-from .tensor import PublicTensor, Tensor, make_public
+from .tensor import PublicTensor, Tensor
 
 
 def tensor(
@@ -456,4 +456,4 @@ def asarray(obj: TensorLike, *, dtype: DTypeLike | None = None, device: Any = No
     return result
 
 
-make_public.append(_public_tensor)
+frontends.make_public = _public_tensor

@@ -15,7 +15,7 @@ from ..base.types import INEXACT
 from ..operators import frontends
 from ..operators.node_names import DERIVATIVES, NodeName
 from .pending import Pending
-from .tape import ALONE, Named, Record, edge, function_node, next_node, tick
+from .tape import ALONE, Named, Record, edge, next_node, tick
 from .tensor import PublicTensor, Tensor
 
 new_tuple = tuple.__new__
@@ -179,6 +179,6 @@ class DerivativeNodes:
         self.first = {}
 
 
-function_node.append(_node)
+frontends.node_of = _node
 frontends.called = called
 frontends.tick = tick

@@ -11,11 +11,11 @@ from ..autodiff import messages
 from ..autodiff.pull import by_rules
 from ..errors import GradientError
 from ..ir import REGISTRY, OpDef
-from ..operators import misuse
+from ..operators import frontends, misuse
 from .calls.call_cache import shared
 from .calls.signature import attributes
 from .grad_mode import Mode, forget_inferred, modes
-from .tape import FreedTensor, Record, changed, edge, saved_values
+from .tape import FreedTensor, Record, changed, edge
 from .tensor import Tensor, check_saved, wrap
 
 NAMES = ("self", "other")
@@ -134,9 +134,6 @@ class SavedTensor:
             record.inputs = (*record.inputs[:position], made, *record.inputs[position + 1 :])
 
 
-saved_values.append(_saved_values)
-
-
 class Saver(Protocol):
     """Takes over what operations save while it is `modes.now.saver`."""
 
@@ -240,3 +237,6 @@ class SavedTensorHooks:
             return found._data
 
         return value
+
+
+frontends.saved_values = _saved_values

@@ -70,7 +70,7 @@ class Record(FormerNode):
     @property
     def node(self) -> Any:
         """What users see as `grad_fn`."""
-        return function_node[0](self)
+        return frontends.node_of(self)
 
     @property
     def place(self) -> int:
@@ -106,7 +106,7 @@ class Record(FormerNode):
     def __call__(self, *cotangents: Any) -> Any:
         """The gradients for `next_functions` from those of the results of `node`: a tensor, or a tuple of several. Raises
         TypeError for another number of gradients."""
-        return derivatives_at[0](self.node, cotangents)
+        return frontends.derivatives_at(self.node, cotangents)
 
     def _sequence_nr(self) -> int:
         """The place of the operation in the order of all."""
@@ -164,7 +164,7 @@ class Record(FormerNode):
         """`_saved_self`, `_saved_other`, ..., `_saved_result`: the values that its gradient needs, and attributes.
         `_raw_saved_self` and so on take hooks."""
         if name.startswith(("_saved_", "_raw_saved_")):
-            found = saved_values[0](self)
+            found = frontends.saved_values(self)
             if name in found:
                 return found[name]
         raise AttributeError(f"{self.name()!r} object has no attribute {name!r}")
@@ -223,13 +223,6 @@ def _checked(hook: Any) -> Any:
     return hook
 
 
-derivatives_at: list[Callable[[Any, tuple[Any, ...]], Any]] = []
-"""What a call of a node gives; `backward.py` enters it."""
-
-function_node: list[Callable[[Record], Record]] = []
-"""The node that users see for a record; `function_nodes.py` enters it."""
-
-
 ALONE = sys.maxsize
 """The beginning of a call that made one record: nothing else is inside of it."""
 
@@ -249,10 +242,6 @@ class Named(NamedTuple):
     order: tuple[int, ...] = ()
     kept: tuple[str, str] = ("", "")
     makers: Sequence[weakref.ref[Record] | None] = ()
-
-
-saved_values: list[Callable[[Record], dict[str, Any]]] = []
-"""The saved values of a record by PyTorch's names; `saved.py` enters it."""
 
 
 class AccumulateGrad(FormerNode):

@@ -635,12 +635,6 @@ def _as_tensor(value: Any) -> Any:
     return Tensor(np.asarray(value)) if getattr(value, "dtype", None) in SUPPORTED else value
 
 
-make_public: list[Callable[..., Any]] = []
-"""What `sg.Tensor(...)` makes; `creation.py` enters it."""
-subclassing: list[tuple[Callable[[], type], Callable[[Tensor, type], Any]]] = []
-"""The base of users' classes that take over functions, and what gives a tensor a class; `subclasses.py` enters them."""
-
-
 TAKES = "__torch_function__"
 
 
@@ -655,7 +649,7 @@ class _EveryTensor(type):
     def __new__(mcls, name: str, bases: tuple[type, ...], members: dict[str, Any], asks: builtins.bool = False) -> Any:
         found = members.get("__torch_function__") or next(filter(None, (getattr(b, TAKES, None) for b in bases)), None)
         if found not in (None, disabled_torch_function) and not asks:
-            asking = subclassing[0][0]()
+            asking = frontends.asking()
             if not any(issubclass(b, asking) for b in bases):
                 bases = tuple([asking if b is PublicTensor else b for b in bases])
                 bases = bases if asking in bases else (*bases, asking)
@@ -667,7 +661,7 @@ class _EveryTensor(type):
     def __call__(cls, *args: Any, **named: Any) -> Any:
         if cls is not PublicTensor:
             return super().__call__(*args, **named)
-        made = make_public[0](*args, **named)
+        made = frontends.make_public(*args, **named)
         return made if made.__class__ in ORDINARY else made.as_subclass(PublicTensor)
 
     def __instancecheck__(cls, x: Any) -> builtins.bool:
@@ -685,10 +679,10 @@ else:
 
     def _new(cls, *args: Any, **named: Any) -> Any:
         """What `sg.Tensor(...)` makes, of a class that a user derived."""
-        made = make_public[0](*args, **named)
+        made = frontends.make_public(*args, **named)
         if any(made is a for a in (*args, *named.values())):
             return made.as_subclass(cls)
-        return subclassing[0][1](made, cls)
+        return frontends.branded(made, cls)
 
     def _as_it_is_made(self, *args: Any, **named: Any) -> None:
         """Nothing: `__new__` has made it."""
@@ -758,7 +752,7 @@ def _restore(data: np.ndarray, tracked: bool, name: str, parameter: bool = False
     tensor.name = name
     if parameter:
         tensor._parameter = True
-    return tensor if kind is None else subclassing[0][1](tensor, kind)
+    return tensor if kind is None else frontends.branded(tensor, kind)
 
 
 def own_attributes(x: Tensor) -> dict[str, Any]:

@@ -171,6 +171,12 @@ class Frontends:
     tensor_class: type = type(None)
     public_class: Any = type(None)
     """The class of the eager tensors that operations make; the other one is its base."""
+    make_public: Callable[..., Any]
+    """What `sg.Tensor(...)` makes; see `eager/creation.py`."""
+    asking: Callable[[], type]
+    """The base of users' classes that take over functions; see `eager/subclasses.py`."""
+    branded: Callable[[Any, type], Any]
+    """branded(tensor, class): the tensor as one of a user's class."""
     around: Callable[[Any], Tensor]
     """around(array): an eager tensor around a new array."""
     methods: Mapping[str, Callable[..., Any]] = MappingProxyType({})
@@ -182,6 +188,14 @@ class Frontends:
     route: Callable[..., Any]
     """route(function, node, signature, args, named, tensors): of an eager call without an entry in the table, how it is
     computed; see `cached_calls.py`."""
+    node_of: Callable[[Any], Any]
+    """node_of(record): the node that users see for a record of the tape; see `eager/function_nodes.py`."""
+    derivatives_at: Callable[[Any, tuple[Any, ...]], Any]
+    """derivatives_at(node, cotangents): what a call of a node gives; see `eager/backward.py`."""
+    saved_values: Callable[[Any], dict[str, Any]]
+    """saved_values(record): the saved values of a record by PyTorch's names; see `eager/saved.py`."""
+    recorded_rules: Callable[..., Any]
+    """recorded_rules(record, positions, g, values): cotangents as one operation; see `eager/calls/composites.py`."""
     tick: Callable[[], int] = staticmethod(lambda: 0)
     """The next time of the tape's clock."""
     called: Callable[[Any, int, tuple[Any, ...], dict[str, Any], Any], None] = staticmethod(lambda *call: None)

@@ -14,7 +14,7 @@ MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cu
 
 WATCHERS = ("auto", "strict", "portable")
 BREAKS = ("split", "eager", "error")
-default_break = ["split"]
+default_break = "split"
 """For functions that don't say it."""
 
 

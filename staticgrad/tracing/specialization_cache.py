@@ -17,6 +17,7 @@ from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..errors import DataDependentError, StaticgradError, TraceError
 from ..operators import Symbol
+from . import settings
 from .arguments import CONTAINERS, Call, Keywords, parameter_names, spread
 from .arguments import difference as key_difference
 from .decisions import Decisions, RoadRaises
@@ -27,7 +28,6 @@ from .number_arguments import NumbersRefused, VaryingArguments, needed
 from .observer.state_watcher import StateWatcher
 from .observer.trace_observer import watcher
 from .segments.runs import HeldOutput, drop_held, printed_once
-from .settings import default_break
 from .sharing import Place, SharedMemory
 from .specialization import Specialization
 from .specialization import difference as specialization_difference
@@ -106,7 +106,7 @@ class SpecializationCache:
     @property
     def on_break(self) -> str:
         """What happens where Python needs a value: "split", "eager" or "error"."""
-        return default_break[0] if self._on_break is None else self._on_break
+        return settings.default_break if self._on_break is None else self._on_break
 
     def _with_state(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], varying: Set[int] | None = None, whole: bool = False

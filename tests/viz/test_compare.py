@@ -13,7 +13,7 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.eager import generator
-from staticgrad.tracing import settings, specialization_cache
+from staticgrad.tracing import settings
 from staticgrad.viz.comparison import Comparison, Mode, differences
 from staticgrad.viz.differences import Difference
 
@@ -446,8 +446,7 @@ def test_a_peer_of_numpy_has_values_alone():
 
 
 def test_cuts_are_counted(monkeypatch):
-    monkeypatch.setattr(settings, "default_break", ["split"])
-    monkeypatch.setattr(specialization_cache, "default_break", settings.default_break)
+    monkeypatch.setattr(settings, "default_break", "split")
     result = sg.compare(python_number, np.abs(X), repeats=1, order=0, modes=["compiled"])
     assert result["compiled"].cuts == 1
     assert result.agree()

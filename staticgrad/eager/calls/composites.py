@@ -24,7 +24,6 @@ from ...ir import REGISTRY, Expand, OpDef
 from ...operators import NOBODY, ORDINARY, Operators, Symbol, append, frontends, intercepted, rounded_once, routed, state, taken
 from ...operators.node_names import node_of
 from ..backward import grad
-from ..backward_engine import recorded_rules
 from ..backward_hooks import Cotangents
 from ..execution import own
 from ..grad_mode import INFERRED, Mode, modes
@@ -386,7 +385,7 @@ class Applied(NamedTuple):
 
 
 def _recorded_rules(record: Record, positions: tuple[int, ...], g: Tensor, values: Sequence[Any]) -> Sequence[Any] | None:
-    """See `backward_engine.recorded_rules`."""
+    """See `Frontends.recorded_rules`."""
     op = record.op
     if any(x.__class__ is not PublicTensor for x in values):
         return None
@@ -398,5 +397,5 @@ def _recorded_rules(record: Record, positions: tuple[int, ...], g: Tensor, value
     return [next(given) if i in wanted else None for i in positions]
 
 
-recorded_rules.append(_recorded_rules)
+frontends.recorded_rules = _recorded_rules
 frontends.composite = composite
