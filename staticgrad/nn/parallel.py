@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import zip_longest
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -339,8 +339,11 @@ class _DataParallelHook(JoinHook):
             of._tell_reached(None)
             of._reached = set() if of.static_graph else None
         for bucket in of._buckets:
-            count = sum(p.numel() for p in bucket)  # type: ignore[attr-defined]
-            of._sum(tensor(np.zeros(count, bucket[0].dtype)), of._owners.get(id(bucket[0])))  # type: ignore[attr-defined]
+            owner, members = of._owners.get(id(bucket[0])), cast("list[Any]", bucket)
+            whole = of._sum(tensor(np.zeros(sum(p.numel() for p in members), members[0].dtype)), owner)
+            parts = parted(whole, [tuple(p.shape) for p in members])
+            for p, part in zip(members, parts, strict=True):  # for optimizers that take part
+                p.grad = part.clone() if owner in (None, of._rank) and id(p) not in of._without else None
 
     def post_hook(self, is_last_joiner: bool) -> None:
         """Take over the parameters and buffers of the last process."""

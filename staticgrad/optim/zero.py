@@ -8,6 +8,8 @@ from functools import cache
 from typing import Any
 
 from ..base.communicators import owners
+from ..base.devices import CPU
+from ..base.joining import Joinable, JoinHook
 from ..eager.grad_mode import no_grad
 from ..errors import ArgumentError
 from ..ops.data_parallel import from_owners
@@ -21,7 +23,7 @@ def _sharded(kind: Any, of: Any) -> Any:
     return type(kind.__name__, (kind, of), {"__doc__": kind.__doc__, "__module__": kind.__module__})
 
 
-class ZeroRedundancyOptimizer(Optimizer):
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """An optimizer whose state is divided among the processes of a group, as in PyTorch.
 
     Each parameter belongs to one process, which keeps its slots and updates it; then the others get the new values. So the
@@ -30,6 +32,8 @@ class ZeroRedundancyOptimizer(Optimizer):
 
     optimizer_class: `optim.Adam`, say, whose hyper-parameters follow. `consolidate_state_dict(to=0)`, which all processes call,
     gives one of them the state of all, which its `state_dict()` has; `load_state_dict` takes such a state in all processes.
+    `distributed.checkpoint` saves and loads the parts of all processes, of whatever number. In a `Join` context after
+    `DistributedDataParallel`, a process without inputs goes on updating its parameters.
     Raises DistError before `init_process_group`. Other arguments are for GPUs and have no effect.
     """
 
@@ -57,6 +61,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         found = member(process_group, "ZeroRedundancyOptimizer")
         self._group = (process_group, found.rank, found.size)
         self._all_of_state: dict[str, Any] | None = None
+        Joinable.__init__(self)
         super().__init__(params, **defaults)
 
     def _owned(self) -> list[tuple[Any, int]]:
@@ -72,6 +77,10 @@ class ZeroRedundancyOptimizer(Optimizer):
         """Update the parameters of this process, and take over the others."""
         from ..distributed.process_groups import member
 
+        if self._join_config.enable:
+            from ..distributed.algorithms import Join
+
+            Join.notify_join_context(self)
         loss = super().step(closure)
         group, rank, size = self._group
         if size == 1:
@@ -96,6 +105,12 @@ class ZeroRedundancyOptimizer(Optimizer):
             merged = {place: slots for states in found for place, slots in states.items()}
             self._all_of_state = {**mine, "state": dict(sorted(merged.items()))}
 
+    def sharded_state_dict(self) -> dict[str, Any]:
+        """The state of this process's parameters, as `distributed.checkpoint` takes it; those without slots have an empty one."""
+        found = super().state_dict()
+        mine = [i for i, (_, owner) in enumerate(self._owned()) if owner == self._group[1]]
+        return {**found, "state": {i: found["state"].get(i, {}) for i in mine}}
+
     def state_dict(self) -> dict[str, Any]:
         """The state of all processes, as `consolidate_state_dict` has gathered it. Raises ArgumentError without."""
         found = self._all_of_state
@@ -111,3 +126,29 @@ class ZeroRedundancyOptimizer(Optimizer):
         mine = {i for i, (_, owner) in enumerate(self._owned()) if owner == self._group[1]}
         state = {place: slots for place, slots in state_dict["state"].items() if place in mine}
         super().load_state_dict({**state_dict, "state": state})
+
+    # processes with different numbers of inputs -------------------------------------------------------------------------
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What a process without inputs does: it takes the steps of the others."""
+        return _StepHook(self)
+
+    @property
+    def join_device(self) -> Any:
+        """The CPU."""
+        return CPU
+
+    @property
+    def join_process_group(self) -> Any:
+        """That of the parameters."""
+        return self._group[0]
+
+
+class _StepHook(JoinHook):
+    """A step with the gradients that the hook of `DistributedDataParallel` has left."""
+
+    def __init__(self, of: ZeroRedundancyOptimizer):
+        self._of = of
+
+    def main_hook(self) -> None:
+        self._of.step()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-from checks import CHECKS, all_own, check, main, own
+from checks import CHECKS, FOLDER, all_own, check, main, own
 from numpy.testing import assert_allclose, assert_array_equal
 
 import staticgrad as sg
@@ -14,6 +15,8 @@ import staticgrad.compat.tf1 as tf
 import staticgrad.distributed as dist
 from staticgrad import nn, optim
 from staticgrad.base.communicators import owners
+from staticgrad.distributed import checkpoint
+from staticgrad.distributed.algorithms import Join
 from staticgrad.distributed.nn import functional as D
 from staticgrad.nn.parallel import ColumnParallelLinear, DistributedDataParallel, RowParallelLinear
 
@@ -346,6 +349,82 @@ def sharded_state():
     reference.load_state_dict(found)
     schedule.step()
     assert optimizer.param_groups[0]["lr"] == 0.0015
+
+
+@check
+def divided_state_in_a_checkpoint():
+    """Each process writes its slots; any number of processes, and an optimizer of another kind, loads them."""
+    folder = Path(FOLDER[0], "divided")
+    xs, ys = batches(sg.float64, 4)
+
+    def steps(model, optimizer, part, which):
+        for i in which:
+            optimizer.zero_grad()
+            ((model(sg.tensor(part(xs[i]))) - sg.tensor(part(ys[i]))) ** 2).mean().backward()
+            optimizer.step()
+        return [p.detach().numpy().copy() for p in model.parameters()]
+
+    one = network(sg.float64)
+    expected = steps(one, optim.Adam(one.parameters(), lr=0.003), lambda x: x, range(4))
+    model = DistributedDataParallel(network(sg.float64), shard="gradients")
+    optimizer = sharded(model)
+    steps(model, optimizer, mine, range(2))
+    saved = checkpoint.save({"model": model.module, "optimizer": optimizer}, checkpoint_id=folder).state_dict_metadata
+    assert {f"optimizer.state.{i}.exp_avg" for i in range(6)} < saved.keys()
+    steps(model, optimizer, mine, range(2))  # elsewhere: what is loaded replaces it
+
+    other = DistributedDataParallel(network(sg.float64), shard="gradients")
+    fresh = sharded(other)
+    alone = network(sg.float64)
+    whole = optim.Adam(alone.parameters(), lr=0.1)
+    for of, by in ((model, optimizer), (other, fresh)):
+        checkpoint.load({"model": of.module, "optimizer": by}, checkpoint_id=folder)
+        for found, wanted in zip(steps(of, by, mine, range(2, 4)), expected, strict=True):
+            assert_allclose(found, wanted, rtol=1e-11)
+        held = [p for p in of.parameters() if by.state.get(p)]
+        assert 0 < len(held) < 6
+    checkpoint.load({"model": alone, "optimizer": whole}, checkpoint_id=folder, no_dist=True)
+    for found, wanted in zip(steps(alone, whole, lambda x: x, range(2, 4)), expected, strict=True):
+        assert_allclose(found, wanted, rtol=1e-11)
+    if dist.get_rank() == 0:  # from one process to two
+        checkpoint.save({"model": one, "optimizer": whole}, checkpoint_id=folder, no_dist=True)
+    dist.barrier()
+    checkpoint.load({"model": other.module, "optimizer": fresh}, checkpoint_id=folder)
+    for p, q in zip(other.parameters(), alone.parameters(), strict=True):
+        for name, slot in fresh.state.get(p, {}).items():
+            assert_array_equal(np.asarray(slot), np.asarray(whole.state[q][name]))
+    names = checkpoint.state_dict.get_optimizer_state_dict(other, fresh)
+    assert 0 < len(names["state"]) < 6
+
+
+@check
+def uneven_inputs_with_divided_state():
+    """A process without inputs goes on updating the parameters that it owns."""
+    for shard in ("optimizer", "gradients"):
+        model = DistributedDataParallel(network(sg.float64), shard=shard)
+        optimizer = sharded(model)
+        xs, ys = batches(sg.float64, 5)
+        with Join([model, optimizer]):
+            for i in range(3 + 2 * dist.get_rank()):
+                optimizer.zero_grad()
+                ((model(sg.tensor(mine(xs[i]))) - sg.tensor(mine(ys[i]))) ** 2).mean().backward()
+                optimizer.step()
+        dist.verify(model)
+        one = network(sg.float64)
+        adam = optim.Adam(one.parameters(), lr=0.003)
+        for i in range(5):
+            adam.zero_grad()
+            losses = [
+                ((one(sg.tensor(x)) - sg.tensor(y)) ** 2).mean() for x, y in zip(halves(xs[i]), halves(ys[i]), strict=True)
+            ]
+            (losses[1] if i >= 3 else losses[0] + losses[1]).div(2).backward()
+            adam.step()
+        for p, q in zip(model.parameters(), one.parameters(), strict=True):
+            assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-10)
+
+
+def halves(x):
+    return x[: len(x) // 2], x[len(x) // 2 :]
 
 
 def sharded_session(dtype, part, shard, optimizer, steps=100, exchanged=False):

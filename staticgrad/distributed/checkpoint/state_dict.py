@@ -13,6 +13,7 @@ from typing import Any
 from ...errors import ArgumentError
 from ..objects import broadcast_object_list
 from ..process_groups import get_rank, is_initialized
+from .stateful import state_of
 
 __all__ = [
     "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
@@ -95,7 +96,7 @@ def get_optimizer_state_dict(
     state: dict[str, Any] = {}
     groups: list[dict[str, Any]] = []
     for optimizer in _several(optimizers):
-        names, own = _numbers(model, optimizer), optimizer.state_dict()
+        names, own = _numbers(model, optimizer), state_of(optimizer)
         state |= {names[i]: slots for i, slots in own["state"].items()}
         groups += [{**group, "params": [names[i] for i in group["params"]]} for group in own["param_groups"]]
     if not _here(options):
@@ -142,7 +143,7 @@ def set_optimizer_state_dict(
     options = _checked(options)
     given = _of_rank0(optim_state_dict, options)
     for optimizer in _several(optimizers):
-        names, own = _numbers(model, optimizer), optimizer.state_dict()
+        names, own = _numbers(model, optimizer), state_of(optimizer)
         numbers = {name: i for i, name in enumerate(names)}
         groups = [_group(group, [names[i] for i in group["params"]], given) for group in own["param_groups"]]
         state: dict[int, Any] = {}

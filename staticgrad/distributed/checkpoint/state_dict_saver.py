@@ -26,7 +26,7 @@ from ..objects import all_gather_object
 from ..process_groups import is_initialized, member
 from . import index
 from .index import BytesStorageMetadata, ChunkStorageMetadata, Keys, Metadata, Shard, TensorStorageMetadata
-from .stateful import Stateful
+from .stateful import Stateful, state_of
 
 PART = re.compile(r"[0-9a-f]{16}-\d{5}-of-\d{5}\.safetensors(\.[0-9a-f]{16}\.tmp)?")
 """Names of the processes' files: an own one for each checkpoint, so no file that an index names is written again."""
@@ -124,7 +124,7 @@ def states(state: Mapping[str, Any]) -> dict[str, Any]:
     """A state with those of its objects in their place."""
     if not isinstance(state, Mapping):
         raise ArgumentError(f"a dict is expected, such as {{'model': model}}, got {type(state).__name__}")
-    return {key: value.state_dict() if isinstance(value, Stateful) else value for key, value in state.items()}
+    return {key: state_of(value) if isinstance(value, Stateful) else value for key, value in state.items()}
 
 
 def _begin(

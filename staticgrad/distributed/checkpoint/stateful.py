@@ -14,3 +14,9 @@ class Stateful(Protocol):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over such a state."""
+
+
+def state_of(found: Stateful) -> dict[str, Any]:
+    """The state of an object; this process's part of one whose state is divided."""
+    state: dict[str, Any] = getattr(found, "sharded_state_dict", found.state_dict)()
+    return state
