@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import logs
+from ..base.communicators import group
 from ..base.types import StackType, TensorType, TupleType
 from ..ir import Cell, Literal, Node, OpDef, Subgraph
 from ..ops import built_in
@@ -108,7 +109,10 @@ class ProgramKey(Description):
             op = node.op
             if not (built_in(op) or op.identity) or node.after:
                 raise Unkept(f"{op.name} is not the package's")
-            attrs = [f"{name}={self.text(value)}" for name, value in sorted(node.attrs.items())] if node.attrs else ""
+            attrs = [f"{name}={self.text(value)}" for name, value in sorted(node.attrs.items())]
+            if op.exchanges:  # its group has a number in all processes; each has plans of its own
+                members = group(node.attrs["group_number"])
+                attrs.append(f"{members.rank} of {members.size}, {members.present} present {members.native}")
             lines.append(f"{op.name}{op.identity} {[number[x] for x in node.inputs]} {_type(node.type)} {attrs}")
             number[node] = len(number)
         return lines

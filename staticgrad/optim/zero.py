@@ -106,7 +106,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             self._all_of_state = {**mine, "state": dict(sorted(merged.items()))}
 
     def sharded_state_dict(self) -> dict[str, Any]:
-        """The state of this process's parameters, as `distributed.checkpoint` takes it; those without slots have an empty one."""
+        """The state of this process's parameters, as `distributed.checkpoint` takes it: an empty one of those without slots."""
         found = super().state_dict()
         mine = [i for i, (_, owner) in enumerate(self._owned()) if owner == self._group[1]]
         return {**found, "state": {i: found["state"].get(i, {}) for i in mine}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from staticgrad.distributed import checkpoint
 from staticgrad.distributed.algorithms import Join
 from staticgrad.distributed.nn import functional as D
 from staticgrad.nn.parallel import ColumnParallelLinear, DistributedDataParallel, RowParallelLinear
+from staticgrad.tracing.fast_call import fallback
 
 CHECKS.clear()
 
@@ -123,6 +125,48 @@ def a_run_that_fails_has_exchanged_nothing():
     with pytest.raises(sg.StaticgradError):
         step(x, sg.tensor(5))
     assert_allclose(step(x, sg.tensor(2)).item(), expected + own()[2], rtol=1e-14)
+
+
+@check
+def fast_calls_of_exchanges():
+    """A call that waits long for the others goes on where it stopped, and one that fails after an exchange raises at once."""
+    rank = dist.get_rank()
+
+    @sg.compile
+    def step(x, i):
+        total = D.all_reduce(x)
+        return total, total[i], total.t()
+
+    once = sg.compile(lambda x: D.all_reduce(x * 2))
+    x, i = sg.tensor(own((2, 2))), sg.tensor(1)
+    expected = all_own((2, 2)).sum(0)
+    waited = []
+    for n in range(6):
+        if n == 4:
+            for f in (once, step):
+                assert f.latest.fast_call is not fallback
+                f.plan.go_on = lambda results, go_on=f.plan.go_on: (waited.append(len(results)), go_on(results))
+        for f, late in ((once, 0), (step, 1)):
+            if n >= 4 and rank == late:
+                time.sleep(0.35)
+            values = f(x) if f is once else f(x, i)
+            if f is once:
+                assert_allclose(values.numpy(), 2 * expected, rtol=1e-14)
+            else:
+                for found, wanted in zip(values, (expected, expected[1], expected.T), strict=True):
+                    assert_allclose(found.numpy(), wanted, rtol=1e-14)
+    assert waited == ([3, 3] if rank == 0 else [1, 1])
+
+    @sg.compile
+    def fails(x):
+        return sg.linalg.cholesky(D.all_reduce(x))
+
+    good = sg.eye(3)
+    for _ in range(4):
+        assert_allclose(fails(good).numpy(), np.sqrt(2) * np.eye(3), rtol=1e-6)
+    with pytest.raises(sg.StaticgradError):
+        fails(-good)
+    assert_allclose(fails(good).numpy(), np.sqrt(2) * np.eye(3), rtol=1e-6)
 
 
 @check

@@ -71,6 +71,36 @@ def test_a_process_that_does_not_come(tmp_path, call):
     assert "rank 0 failed (DistError" in ended.stderr
 
 
+def test_plans_with_exchanges_are_kept(tmp_path, monkeypatch):
+    """Later processes read them, and each rank has plans of its own, whose errors name the user's lines."""
+    monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("STATICGRAD_PLANS", "1")
+    program = tmp_path / "train.py"
+    program.write_text(
+        "import sys\n"
+        "import staticgrad as sg\n"
+        "import staticgrad.distributed as dist\n"
+        "from staticgrad.distributed.nn import functional as D\n"
+        "dist.init_process_group()\n"
+        "@sg.compile\n"
+        "def step(x):\n"
+        "    return D.broadcast(D.all_reduce(x * 2), 1) + D.reduce(x, 0)\n"
+        "r = dist.get_rank()\n"
+        "for _ in range(4):\n"
+        "    found = step(sg.tensor([1.0, 2.0]) * (r + 1))\n"
+        "sys.stdout.write(f'{r} {found.tolist()} {type(step.plan).__name__}\\n')\n"
+        "if 'differ' in sys.argv:\n"
+        "    step(sg.ones(3)) if r else dist.barrier()\n"
+        "assert r or 'begun by instruction' in str(step.plan.explain(detail=True))\n"
+    )
+    for kind in ("Plan", "StoredPlan"):
+        ended = launch(str(program))
+        assert ended.returncode == 0, ended.stderr
+        assert sorted(ended.stdout.splitlines()) == [f"0 [9.0, 18.0] {kind}", f"1 [8.0, 16.0] {kind}"]
+    ended = launch(str(program), "differ")
+    assert "rank 1: all_reduce sum of float32 (3,), train.py" in ended.stderr.replace("compiled, ", "")
+
+
 def test_restarts_go_on_from_what_the_program_saved(tmp_path):
     program = tmp_path / "train.py"
     program.write_text(

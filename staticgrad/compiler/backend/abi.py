@@ -23,10 +23,11 @@ MAX_BUFFERS = 48
     STATUS, HOLD,  # see `step` in `runtime/instruction_loop.py`
     FAILED,  # the instruction that reported an error, -1, or NO_ROOM
     RUNS,  # 1: a call runs the whole plan; 0: it only puts the arrays in place
+    EXCHANGES,  # the first instruction that begins an exchange: from there on a run can't begin anew, but go on
     RELEASES,  # 1: the plan takes long enough to release the GIL
     RESULTS, FETCHED,  # the results, how many
     PLAN_BLOCK,
-) = range(14)  # fmt: skip
+) = range(15)  # fmt: skip
 
 NO_ROOM = -2
 """There was no memory for the results, and nothing was run."""

@@ -202,12 +202,13 @@ def fast_path(plan: Plan, specs: Sequence[Spec], **options: Any) -> Callable[...
     """A function of arguments that fit `specs`, which runs the plan on the state that it is bound to.
 
     It returns None, and nothing has happened, for other arguments, when an instruction reports an error, and while the plan is
-    in use. options: those of `fast_call`.
+    in use. Once a plan has begun exchanges with other processes, errors are raised. options: those of `fast_call`.
     """
-    if not FASTCALL or not plan.simple or plan.results.late:
+    if not FASTCALL or plan.host_calls or plan.results.late:
         return declined
     call: Callable[..., Any] = fast_call(plan.control, specs, **options)
-    if not plan.reads_numbers:
+    exchanges = plan.builder.stream.exchanges
+    if not plan.reads_numbers and not exchanges:
         return call
     read_numbers, give_back, busy = plan.read_numbers, plan.give_back, plan.busy
 
@@ -220,4 +221,24 @@ def fast_path(plan: Plan, specs: Sequence[Spec], **options: Any) -> Callable[...
             give_back()
         return results
 
-    return run
+    if not exchanges:
+        return run
+    ready, boxed, single = exchanges.ready, "box" in options, options.get("container", list) is None
+    failed, reads = memoryview(plan.control.data)[t.FAILED : t.FAILED + 1], plan.reads_numbers
+
+    def exchange(*args: Any) -> Any:
+        if busy[0]:
+            return None
+        ready()
+        if reads:
+            read_numbers()
+        failed[0] = -1
+        results = call(*args)
+        if results is None:
+            give_back()
+        elif failed[0] >= 0:
+            found = [results] if single else results
+            plan.go_on([np.asarray(x) for x in found] if boxed else found)
+        return results
+
+    return exchange

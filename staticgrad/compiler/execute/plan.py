@@ -155,7 +155,8 @@ class Plan:
         """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results.
         None where `_started` does it."""
         specs = [Spec(None, ())] * len(self.feed_types)
-        return fast_call(self.control, specs, trusted=True) if t.FASTCALL else None
+        begins = self.builder.stream.exchanges and not self.host_calls
+        return fast_call(self.control, specs, trusted=True) if t.FASTCALL and not begins else None
 
     def _control(self) -> Block:
         patches, _, objects, table, _, rows, status, hold = self.call
@@ -163,9 +164,13 @@ class Plan:
         control = block(t.PLAN_BLOCK, self.patches, self.objects, self.table, self.status, results, self.builder)
         control[t.PATCHES], control[t.PATCHED], control[t.OBJECTS] = patches, len(self.patches), objects
         control[t.TABLE], control[t.ROWS], control[t.STATUS], control[t.HOLD] = table, rows, status, hold
-        control[t.RUNS], control[t.FAILED] = self.simple, -1
+        control[t.RUNS], control[t.FAILED] = not self.host_calls, -1
+        begins = [i for i, each in enumerate(self.instructions) if each.control == t.START]
+        control[t.EXCHANGES] = begins[0] if begins else len(self.instructions)
         loops = bool(self.builder.stream.loops)
-        control[t.RELEASES] = loops or self.parallel or sum(instruction.work for instruction in self.native) >= RELEASE_WORK
+        control[t.RELEASES] = (
+            loops or bool(begins) or self.parallel or sum(instruction.work for instruction in self.native) >= RELEASE_WORK
+        )
         control[t.RESULTS], control[t.FETCHED] = address(results.block), len(self.fetches)
         return control
 
@@ -273,9 +278,7 @@ class Plan:
             if not self.simple:
                 self.finish([*arrays, *self.results.outputs(results)])
         except (StaticgradError, MemoryError) as error:
-            self.give_back()
-            if not isinstance(error, DistError):
-                self._settle()
+            self._failed(error)
             raise
         if not self.simple:
             self.results.fill(results)
@@ -392,26 +395,46 @@ class Plan:
         self.known = [(owner, owner.writes) for owner in self.owners] if counted and plain else None
 
     def finish(self, arrays: Sequence[np.ndarray]) -> None:
-        """Run a plan with host calls on the arrays in place, feeds and outputs. The driver stops at each host call and resumes
-        after it, in the middle of a loop too."""
+        """Run a plan with host calls or exchanges on the arrays in place, feeds and outputs. The driver stops at each host call
+        and resumes after it, in the middle of a loop too."""
         self.kept.clear()  # of a run that failed
-        patches, count, objects, table, at, last, status, hold = self.call
-        while (stopped := loader.step(patches, count, objects, table, at, last, status, hold)) >= 0:
-            count = 0  # the arrays are bound once
+        self._follow(loader.step(*self.call), arrays)
+        self.kept.clear()
+
+    def go_on(self, results: Sequence[np.ndarray]) -> None:
+        """Finish a fast call that stopped after exchanges had begun. results: those that it returned."""
+        try:
+            self._follow(int(self.control[t.FAILED]), ())
+        except (StaticgradError, MemoryError) as error:
+            self._failed(error)
+            raise
+        self.control[t.FAILED] = -1
+        self.results.fill(results)
+
+    def _failed(self, error: BaseException) -> None:
+        """After an error: give back what was taken, and wait for what has begun."""
+        self.give_back()
+        if not isinstance(error, DistError):
+            self._settle()
+
+    def _follow(self, stopped: int, arrays: Sequence[np.ndarray]) -> None:
+        """Go on from the instruction at which the driver stopped, to the end."""
+        *_, table, at, last, status, hold = self.call
+        while stopped >= 0:
             at = stopped
             instruction = self.instructions[stopped]
             if self.paused(stopped):
                 if instruction.control != t.REPEAT:
                     self.builder.stream.exchanges.of(instruction).check(instruction)
-                continue
-            if instruction.kind != "host":
-                self.fail(stopped)
-            if instruction.target is not None:
-                uninterrupted(partial(self._finish_writing, at, arrays), handlers=False)
-                break
-            self.call_host(instruction, arrays)
-            at += 1
-        self.kept.clear()
+            else:
+                if instruction.kind != "host":
+                    self.fail(stopped)
+                if instruction.target is not None:
+                    uninterrupted(partial(self._finish_writing, at, arrays), handlers=False)
+                    break
+                self.call_host(instruction, arrays)
+                at += 1
+            stopped = loader.step(0, 0, 0, table, at, last, status, hold)
 
     def _finish_writing(self, at: int, arrays: Sequence[np.ndarray]) -> None:
         """The rest of a run whose host calls write variables between each other. Handlers of signals wait, for they

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,12 +18,28 @@ from ...base.dtypes import as_dtype
 from ...base.locks import rlock
 from ...base.types import TensorType
 from ...errors import CompileError
-from ...ir import Cell, Layout
+from ...ir import Cell, Exchange, Layout
 from ...ops.leaves import Source
 from ..backend import disk_cache as disk
 from ..backend import kernel_cache
-from ..backend.abi import COUNT, ENTER, GROWING, MOVES, PAUSED, REPEAT, SINCE, STATUS_WORDS, N, T
+from ..backend.abi import (
+    COUNT,
+    ENTER,
+    GROWING,
+    LOOK,
+    MATCH,
+    MOVES,
+    PAUSED,
+    REPEAT,
+    SINCE,
+    START,
+    STATUS_WORDS,
+    WAIT,
+    N,
+    T,
+)
 from ..backend.machine_code import Code, Wanted, own
+from ..lower.exchange_state import Exchanges, GroupExchanges
 from ..lower.instructions import Buffer, Instruction, LoopInstruction, Memory, Place
 from ..lower.placement import Placement
 from ..runtime import thread_pool
@@ -30,6 +47,8 @@ from .plan import Plan
 
 LARGEST = 1 << 22
 """The most bytes of arrays that a stored plan has of its own."""
+LATER = REPEAT, WAIT, LOOK, MATCH
+"""Operations of instructions that share the state of an earlier one."""
 OF_NODES = ("node", "nodes", "source", "kernel")
 """What an instruction says about its operations."""
 OF_GRAPH = ("ir", "assigns", "decisions", "rewrites", "notes", "feeds", "passed", "stages")
@@ -45,7 +64,7 @@ def packed(
     """The plan, before its first run, as bytes. None for one that Python takes part in. Cells, sources of hyperparameters, and
     constants (by address and bytes) are stored as their numbers."""
     builder, stream = plan.builder, plan.builder.stream
-    if any(each.kind == "host" for each in plan.instructions) or stream.exchanges:
+    if any(each.kind == "host" for each in plan.instructions):
         return None
     writer = _Writer(plan, cells, constants)
     fetches = [writer.number(buffer) for buffer in plan.fetches]
@@ -59,7 +78,7 @@ def packed(
         "buffers": writer.buffers, "codes": writer.codes, "instructions": instructions, "fetches": fetches, "outputs": outputs,
         "state": state, "written": [cells[cell] for cell in plan.written], "memory": (*plan.memory,), "draws": plan.draws,
         "arguments": [sources[source] for source in builder.argument_sources], "threads": stream.threads,
-        "loops": loops, "stacks": stacks, "sparse": plan.sparse, "only_moves": plan.only_moves,
+        "exchanges": writer.exchanges(), "loops": loops, "stacks": stacks, "sparse": plan.sparse, "only_moves": plan.only_moves,
         "contents": b"".join(writer.contents),
     }  # fmt: skip
     return marshal.dumps(record)
@@ -68,8 +87,9 @@ def packed(
 class _Writer:
     def __init__(self, plan: Plan, cells: Mapping[Cell, int], constants: Mapping[tuple[int, int], int]):
         self.builder, self.constants = plan.builder, constants
-        self.entries = {each.size_array.ctypes.data: i for i, each in enumerate(plan.instructions) if each.control == ENTER}
-        """The numbers of the instructions that enter loops, by the addresses of their state."""
+        begins = (ENTER, START)
+        self.entries = {each.size_array.ctypes.data: i for i, each in enumerate(plan.instructions) if each.control in begins}
+        """The numbers of the instructions that enter loops and begin exchanges, by the addresses of their state."""
         self._loop_numbers = {loop: i for i, loop in enumerate(plan.builder.stream.loops)}
         self.buffers: list[Any] = []
         self.codes: list[Any] = []
@@ -114,10 +134,10 @@ class _Writer:
     def instruction(self, each: Instruction) -> Any:
         places = [(self.number(buffer), add) for buffer, add in each.buffers]
         code = -1 if each.code is None else self._code(each.code.wanted)
-        entry = self.entries[each.size_array.ctypes.data] if each.control == REPEAT else -1
+        entry = self.entries[each.size_array.ctypes.data] if each.control in LATER else -1
         return [
             each.kind, each.name, places, _sizes(each), code, entry, each.start, each.stop, each.chunks, bool(each.pool),
-            each.check, each.work, each.large_gemm, each.control,
+            each.check, each.work, each.large_gemm, each.control, each.exchange and astuple(each.exchange),
         ]  # fmt: skip
 
     def loops(self) -> list[Any]:
@@ -132,6 +152,20 @@ class _Writer:
             for loop in stream.loops
         ]
 
+    def exchanges(self) -> list[Any]:
+        """Of each group its number and size, and the instructions that begin to compare plans, and exchanges."""
+        groups = self.builder.stream.exchanges.groups.values()
+        entries = self.entries
+        return [
+            (
+                each.number,
+                len(each.found),
+                entries[each.compare.size_array.ctypes.data],
+                [entries[begun.size_array.ctypes.data] for begun in each.begun],
+            )
+            for each in groups
+        ]
+
     def _code(self, wanted: Wanted) -> int:
         if wanted not in self._code_numbers:
             self._code_numbers[wanted] = len(self.codes)
@@ -143,6 +177,8 @@ class _Writer:
 def _sizes(each: Instruction) -> list[int]:
     """The sizes of an instruction, without addresses of this process and what a run leaves in the state of a loop."""
     sizes: list[int] = each.size_array.tolist()
+    if each.control >= START:
+        return [0] * len(sizes)
     if each.kind == "shards":
         sizes[0] = 0
     elif each.control in (ENTER, REPEAT):
@@ -167,7 +203,8 @@ class StoredInstruction(Instruction):
         self.plan: StoredPlan
         self.plan, self.buffers, self.sizes, self.code = plan, buffers, sizes, code
         self.kind, self.name, self.start, self.stop, self.chunks, pooled, self.check, self.work, *rest = facts
-        self.large_gemm, self.control = rest
+        self.large_gemm, self.control, call = rest
+        self.exchange = None if call is None else Exchange(*call)
         self.pool = thread_pool.address if pooled else 0
         self.operands = None
         self.__post_init__()
@@ -195,7 +232,7 @@ class StoredBuilder(Placement):
         self.cell_buffers = {cells[cell]: buffers[i] for cell, i in record["state"]}
         self.stream: Any = SimpleNamespace(
             loops=[], stacks={buffers[i]: np.zeros(3, np.int64) for i in record["stacks"]}, threads=record["threads"],
-            temporaries=[b for b in buffers if b.kind == "arena"], exchanges=(),
+            temporaries=[b for b in buffers if b.kind == "arena"], exchanges=Exchanges(),
         )  # fmt: skip
 
     def __getattr__(self, name: str) -> Any:
@@ -316,10 +353,13 @@ def unpacked(
         given = [(buffers[i], add) for i, add in places]
         machine_code = None if code < 0 else codes[code]
         each = StoredInstruction(plan, given, sizes, machine_code, [kind, name, *facts])
-        if entry >= 0:  # it repeats a loop, whose state it shares
+        if entry >= 0:  # it repeats a loop, or awaits an exchange, whose state it shares
             each.pointers, each.size_array = plan.instructions[entry].pointers, plan.instructions[entry].size_array
         plan.instructions.append(each)
     _loops(plan, record, buffers)
+    for number, size, compare, begun in record["exchanges"]:
+        found = builder.stream.exchanges.groups[number] = GroupExchanges(number, size)
+        found.compare, found.begun = plan.instructions[compare], [plan.instructions[i] for i in begun]
     for buffer, entry in counters:
         buffer.memory = plan.instructions[entry].size_array[:1].reshape(())
     builder.allocate(builder.stream.temporaries, builder.memory.arena)

@@ -231,7 +231,8 @@ def call(self, args, count):
     """A Python function of any arguments, in the form METH_FASTCALL; `self` is the ndarray of its block.
 
     Returns new results, or None when the arguments don't fit, there is no memory for the results (which is an error for
-    TRUSTED calls), an instruction reports an error, or the plan is in use. Results are made only for arguments that fit.
+    TRUSTED calls), an instruction reports an error, or the plan is in use. After an error or a pause of an exchange the results
+    are returned as they are, and the plan has FAILED. Results are made only for arguments that fit.
     Making them may run Python code (the garbage collector), so the arguments are checked again afterwards; without RELEASES,
     threads don't switch between this check and the return.
     """
@@ -257,6 +258,8 @@ def call(self, args, count):
         if failed == -2:
             call_1(get(api, t.DECREF), whole)
             return 0
+        if failed >= get(plan, t.EXCHANGES):
+            return whole  # `Plan.go_on` sees that it has FAILED
         if failed >= 0:
             if not trusted:
                 poke(get(plan, t.STATUS), 0)  # the fallback runs it again, and raises the error
