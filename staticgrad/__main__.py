@@ -115,6 +115,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("-n", "--processes", type=int, required=True, metavar="N", help="how many")
     one.add_argument("--threads", type=int, metavar="N", help="of each process (CPUs / processes)")
     one.add_argument("--hosts", metavar="NAME:SLOTS,...", help="where: the host option of mpirun")
+    one.add_argument("--bind", action="store_true", help="bind each process to cores that no other program uses")
     one.add_argument("--restarts", type=int, default=0, metavar="N", help="start all again so often after a failure (0)")
     one.add_argument("file", metavar="FILE.py")
     one.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")

@@ -46,10 +46,12 @@ def launch(given: Namespace) -> int:
     threads = given.threads or max(1, cpus // given.processes)
     command = [mpirun, "-n", str(given.processes)]
     if "Open MPI" in subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False).stdout:
-        spare = given.hosts is None and given.processes * threads > cpus
-        command += (
-            ["--oversubscribe", "--bind-to", "none"] if spare else ["--map-by", f"slot:PE={threads}", "--bind-to", "core"]
-        )
+        if given.bind:
+            command += ["--map-by", f"slot:PE={threads}", "--bind-to", "core"]
+        else:  # a process that is bound waits for a core that another program uses, and all processes wait for it
+            command += ["--bind-to", "none"]
+        if given.hosts is None and given.processes * threads > cpus:
+            command += ["--oversubscribe"]
     if given.hosts:
         command += ["--host", given.hosts]
     command += [sys.executable, "-m", "staticgrad.command_line.launch", given.file, *given.arguments]

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base.communicators import OPS, group, text_of
 from ..base.types import TensorType, shape_text
-from ..errors import ArgumentError, GraphError, ShapeError
+from ..errors import ArgumentError, DTypeError, GraphError, ShapeError
 from ..ir import Attribute, Exchange, Layout, Native, Node, OpDef, define
 from ..operators import F, Symbol, apply, state
 from . import attributes as at
@@ -30,13 +30,18 @@ LINEAR = ("sum", "avg")
 
 
 def communicate(record: OpDef, x: Any, **attrs: Any) -> Any:
-    """Perform or append an exchange. x: what this process sends. Raises GraphError in the body of a loop or branch of a graph,
-    which each process runs as often as its own values say."""
+    """Perform or append an exchange. x: what this process sends; complex numbers go as pairs. Raises GraphError in the body of
+    a loop or branch of a graph, which each process runs as often as its own values say, DTypeError for the order or product of
+    complex numbers."""
     if state.inside:
         raise GraphError(
             f"{record.name} in the body of a loop or branch of a graph: processes could take different ways, and wait forever",
             "exchange before or after it, or write the loop in Python",
         )
+    if np.dtype(x.dtype).kind == "c":
+        if attrs.get("reduction", "sum") not in LINEAR:
+            raise DTypeError(f"{record.name} does not support {attrs['reduction']} on complex tensors", "reduce real numbers")
+        return F.view_as_complex(communicate(record, F.view_as_real(x), **attrs))
     graph = x.graph if isinstance(x, Symbol) else None if state.tracer is None else state.tracer.graph
     last = None if graph is None else graph.last_exchange
     before = [] if graph is None or last is None or last not in graph.pred else [Symbol(graph, last)]

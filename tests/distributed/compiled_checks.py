@@ -59,6 +59,45 @@ def exchanges_of_all_dtypes():
 
 
 @check
+def exchanges_of_complex_numbers():
+    """As pairs of numbers, with first and second gradients, in all modes."""
+    both = all_own((2, 3)) + 1j * all_own((2, 3))[:, ::-1]
+    mine_of = both[dist.get_rank()]
+    cases = [
+        (lambda x: D.all_reduce(x, "avg"), both.mean(0)),
+        (lambda x: D.broadcast(x * 1, 1), both[1]),
+        (lambda x: sg.stack(D.all_gather(x)), both),
+        (lambda x: D.reduce_scatter(x[0], [*x]), both.sum(0)[dist.get_rank()]),
+        (lambda x: sg.stack(D.all_to_all([*x], [*x])), both[:, dist.get_rank()]),
+    ]
+    for dtype, close in ((np.complex64, 1e-6), (np.complex128, 1e-14)):
+        x = mine_of.astype(dtype)
+        for exchange, expected in cases:
+            for f in (exchange, sg.compile(exchange)):
+                assert_allclose(f(sg.tensor(x)).numpy(), expected, rtol=close, atol=close)
+            with sg.Graph().as_default() as graph:
+                fed = sg.placeholder(dtype, [2, 3])
+                out = exchange(fed)
+            assert_allclose(sg.Session(graph).run(out, {fed: x}), expected, rtol=close, atol=close)
+
+    def gradients(x):
+        (g,) = sg.grad((D.all_reduce(x).abs() ** 3).sum(), x, create_graph=True)
+        return g, sg.grad((g.abs() ** 2).sum(), x)[0]
+
+    def expected(x, y):
+        (g,) = sg.grad(2 * ((x + y).abs() ** 3).sum(), x, create_graph=True)
+        return g, sg.grad(2 * (g.abs() ** 2).sum(), x)[0]
+
+    x = sg.tensor(mine_of, requires_grad=True)
+    wanted = expected(x, sg.tensor(both[1 - dist.get_rank()]))
+    for f in (gradients, sg.compile(gradients)):
+        for found, each in zip(f(x), wanted, strict=True):
+            assert_allclose(found.detach().numpy(), each.detach().numpy(), rtol=1e-12)
+    with pytest.raises(sg.DTypeError, match="all_reduce does not support max on complex tensors"):
+        D.all_reduce(x, "max")
+
+
+@check
 def a_plan_says_what_it_sends():
     """Gradients go out while the rest of the backward pass runs, and each update begins when its gradient is there."""
     sg.manual_seed(0)
