@@ -1,10 +1,12 @@
 """Steps in two processes of one thread, beside PyTorch's DistributedDataParallel on gloo and beside one process of two threads.
 
-    python -m benchmarks.processes [--case digits mlp] [--torch PYTHON] [--rounds 3] [--mpirun "MPIRUN ..."]
+    python -m benchmarks.processes [--case digits mlp] [--torch PYTHON] [--rounds 2] [--mpirun "MPIRUN ..."]
 
 All have the same model and the same whole batch, of which each process has its part. The ways take turns in each round; the
 least disturbed round of each counts, by the median of its steps. --torch: an interpreter with PyTorch. --mpirun: what starts
-the processes, in place of `staticgrad launch -n 2`, as over a link; PyTorch's are left out then.
+the processes, in place of `staticgrad launch -n 2`, as over a link; PyTorch's are left out then. The last column is the step
+that `staticgrad scale` predicts of one process of one thread, and of latency and rate of all-reduces between the two: measured
+beside another process that does the same, since two on one machine share its memory.
 """
 
 from __future__ import annotations
@@ -85,12 +87,45 @@ CASES = {
 """Of each case the model and the whole batch."""
 
 
-def work(case: str, front: str) -> None:
-    """In each process: time steps, and let the first print the median in microseconds, the loss after ten steps, and for a
-    plan the share of the time of exchanges in which it did other work."""
+def network() -> None:
+    """In each of two processes: time all-reduces, and let the first print the latency and the bytes a second."""
+    from mpi4py import MPI
+
+    world, took = MPI.COMM_WORLD, {}
+    for size, count in ((2, 2000), (1 << 20, 100)):
+        values, found = np.ones(size, np.float32), np.empty(size, np.float32)
+        times = []
+        for _ in range(count):
+            world.Barrier()
+            begin = time.perf_counter()
+            world.Allreduce(values, found)
+            times.append(time.perf_counter() - begin)
+        took[size] = statistics.median(times)
+    if world.rank == 0:
+        print(json.dumps({"latency": took[2], "rate": (1 << 22) / max(took[1 << 20] - took[2], 1e-9)}), flush=True)
+
+
+def predicted(case: str, latency: str, rate: str) -> None:
+    """Print the step of one process of two that `staticgrad scale` predicts."""
+    import staticgrad
+    from staticgrad.base import communicators
+    from staticgrad.command_line.scale import Net, measured, predict
+
+    communicators.supposed = 2
+    _, run, inputs, _ = prepared(case, "staticgrad", 1)
+    for _ in range(3):
+        run(*inputs)
+    times = measured(run, run.plan, inputs, 100)
+    row = predict(run.plan, times, 2, Net(float(latency), float(rate)))
+    staticgrad.distributed.destroy_process_group()
+    print(json.dumps({"us": row.step * 1e6, "computing": row.computing * 1e6, "hidden": row.hidden}), flush=True)
+
+
+def prepared(case: str, front: str, threads: int) -> tuple[Any, Any, tuple[Any, Any], int]:
+    """The library, a step, its inputs in this process, and the number of processes."""
     lib = importlib.import_module(front)
     dist, nn = importlib.import_module(f"{front}.distributed"), importlib.import_module(f"{front}.nn")
-    lib.set_num_threads(2 // int(os.environ.get("WORLD_SIZE", "1")))
+    lib.set_num_threads(threads)
     dist.init_process_group("gloo")
     lib.manual_seed(0)
     make, batch = CASES[case]
@@ -112,6 +147,14 @@ def work(case: str, front: str) -> None:
     x, y = (
         lib.tensor(each[rank * len(each) // size : (rank + 1) * len(each) // size]) for each in batch(np.random.default_rng(0))
     )
+    return lib, run, (x, y), size
+
+
+def work(case: str, front: str) -> None:
+    """In each process: time steps, and let the first print the median in microseconds, the loss after ten steps, and for a
+    plan the share of the time of exchanges in which it did other work."""
+    lib, run, (x, y), size = prepared(case, front, 2 // int(os.environ.get("WORLD_SIZE", "1")))
+    dist = importlib.import_module(f"{front}.distributed")
     for _ in range(10):
         loss = run(x, y).detach()
     if size > 1:
@@ -128,7 +171,7 @@ def work(case: str, front: str) -> None:
         run(x, y)
         took.append(time.perf_counter() - begin)
     hidden = hidden_share(run.plan) if front == "staticgrad" and size > 1 else None
-    if rank == 0:
+    if dist.get_rank() == 0:
         print(json.dumps({"us": statistics.median(took) * 1e6, "loss": float(loss) / size, "hidden": hidden}), flush=True)
     dist.destroy_process_group()
 
@@ -157,6 +200,16 @@ def started(case: str, ways: dict[str, list[str]]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def prediction(case: str) -> float:
+    """Microseconds of a step in two processes, predicted."""
+    this, launch = os.path.abspath(__file__), [sys.executable, "-m", "staticgrad", "launch", "-n", "2"]
+    net = json.loads(subprocess.run([*launch, this, "network"], capture_output=True, text=True, check=True).stdout)
+    command = [sys.executable, this, "predicted", case, str(net["latency"]), str(net["rate"])]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    rows = [json.loads(each.communicate()[0]) for each in both]
+    return statistics.mean([row["us"] for row in rows])
+
+
 def ways_of(case: str, options: argparse.Namespace) -> dict[str, list[str]]:
     this, arguments = os.path.abspath(__file__), ["work", case]
     launch = [sys.executable, "-m", "staticgrad", "launch", "-n", "2"]
@@ -172,16 +225,17 @@ def ways_of(case: str, options: argparse.Namespace) -> dict[str, list[str]]:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["work"]:
-        work(*sys.argv[2:])
+    inside = {"work": work, "network": network, "predicted": predicted}.get(sys.argv[1] if len(sys.argv) > 1 else "")
+    if inside is not None:
+        inside(*sys.argv[2:])  # type: ignore[operator]
         return
     parser = argparse.ArgumentParser(prog="python -m benchmarks.processes", description=__doc__)
     parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--torch", metavar="PYTHON")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--mpirun", default="")
     options = parser.parse_args()
-    print("| case | " + " | ".join(ways_of("digits", options)) + " | hidden |")
+    print("| case | " + " | ".join(ways_of("digits", options)) + " | hidden | predicted |")
     for case in options.case:
         rounds = [started(case, ways_of(case, options)) for _ in range(options.rounds)]
         medians = {name: min(each[name]["us"] for each in rounds) for name in rounds[0]}
@@ -190,7 +244,11 @@ def main() -> None:
         ours = medians["two processes"]
         cells = [f"{us / 1e3:.3f} ms" + ("" if us == ours else f" ({ours / us:.2f})") for us in medians.values()]
         share = "-" if None in hidden else f"{statistics.median(hidden):.0%}"
-        print(f"| {case} | {' | '.join(cells)} | {share} |" + ("" if len(losses) == 1 else f" losses {losses}"), flush=True)
+        cells += [share, "-"]
+        if not options.mpirun:
+            us = statistics.median([prediction(case) for _ in range(options.rounds)])
+            cells[-1] = f"{us / 1e3:.3f} ms ({us / ours:.2f})"
+        print(f"| {case} | {' | '.join(cells)} |" + ("" if len(losses) == 1 else f" losses {losses}"), flush=True)
 
 
 if __name__ == "__main__":

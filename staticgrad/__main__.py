@@ -122,6 +122,7 @@ def parser() -> argparse.ArgumentParser:
     one = command("scale", "predict a step on many processes from its plan on one", "scale")
     one.add_argument("program", metavar="FILE.py:STEP", help="a compiled step of a program that calls init_process_group()")
     one.add_argument("--ranks", default="8,64,512", metavar="N,...", help="how many processes (8,64,512)")
+    one.add_argument("--threads", type=int, metavar="N", help="of each process (those of this one)")
     one.add_argument("--net", default="100us,10Gbit", metavar="LATENCY,RATE", help="of a message between two (100us,10Gbit)")
     one.add_argument(
         "--shapes", nargs="+", default=[], metavar="SHAPE", help="of the arguments of one process: 32x784 32:int64"

@@ -18,7 +18,7 @@ from ..eager.grad_mode import is_grad_enabled, no_grad
 from ..errors import ArgumentError
 from ..namespaces.modules import enter
 from ..operators import F, Operators, apply, state
-from ..ops import pytree
+from ..ops import pytree, sparse_rows
 from ..ops.data_parallel import added, buckets, check_shard, joined, parted
 from ..ops.gathering import scatter_op
 from .layers import Embedding, EmbeddingBag
@@ -58,8 +58,8 @@ class DistributedDataParallel(Module, Joinable):
     Each process runs the module on its part of the data. Parameters and buffers begin with the values of the first process.
     After a backward pass each gradient is the average over the processes. Gradients travel in *buckets*: of parameters in
     reverse order, each bucket as soon as its last gradient is there. In a compiled function the exchanges are operations of
-    the step, and of the gradient of an embedding with `sparse=True` the rows alone travel, of which all processes have equally
-    many.
+    the step. Of the gradient of an embedding with `sparse=True` the rows alone travel; in compiled steps all processes have
+    equally many.
 
     bucket_cap_mb: megabytes of a bucket (25), of the first one 1 at most. broadcast_buffers: give all processes the first
     one's buffers before each call that follows a training call. find_unused_parameters: parameters that a pass does not reach
@@ -247,11 +247,11 @@ class DistributedDataParallel(Module, Joinable):
         if self._size == 1:
             return
         owner = self._owners.get(id(bucket[0]))
-        if id(bucket[0]) in self._sparse and owner is None and self._exchange_rows(bucket[0]):
-            return
         with no_grad():
-            grads = [F.zeros_like(p) if p.grad is None else p.grad for p in bucket]
             share = 1 / self._size if self._going is None else 1 / self._going.item()
+            if id(bucket[0]) in self._sparse and self._exchange_rows(bucket[0], owner, share):
+                return
+            grads = [F.zeros_like(p) if p.grad is None else p.grad for p in bucket]
             whole = self._sum(joined([g.detach() * share for g in grads]), owner)
             if owner not in (None, self._rank):
                 for p in bucket:
@@ -263,22 +263,43 @@ class DistributedDataParallel(Module, Joinable):
                 elif id(p) not in self._without:
                     p.grad = part.clone()
 
-    def _exchange_rows(self, p: Any) -> bool:
-        """Average a gradient of which the trace knows the rows that are not 0: these alone travel. False for another one."""
+    def _exchange_rows(self, p: Any, owner: int | None, share: float) -> bool:
+        """Average a gradient of which all processes know the rows that are not 0: these alone travel. False for another one."""
         from ..distributed.nn.functional import all_gather
 
-        if state.tracer is None:
-            return False
-        from ..tracing.gradient_binding import rows_of
-
-        rows = rows_of(p.grad)
+        rows = self._rows(p)
         if rows is None:
             return False
-        with no_grad():
-            values, index = ([*all_gather(x, group=self.process_group)] for x in rows)
-            total = F.concatenate([v.reshape(-1, *p.shape[1:]) for v in values], 0) * (1 / self._size)
-            p.grad = apply(scatter_op, total, p.detach(), F.concatenate([i.reshape(-1) for i in index], 0), axis=0)
+        *parts, counts = rows
+        values, index = ([*all_gather(x, group=self.process_group)] for x in (parts[0] * share, parts[1]))
+        if counts is not None:
+            values, index = ([x[:n] for x, n in zip(xs, counts, strict=True)] for xs in (values, index))
+        if owner not in (None, self._rank):
+            p.grad = None
+            return True
+        total = F.concatenate([v.reshape(-1, *p.shape[1:]) for v in values], 0)
+        p.grad = apply(scatter_op, total, p.detach(), F.concatenate([i.reshape(-1) for i in index], 0), axis=0)
         return True
+
+    def _rows(self, p: Any) -> tuple[Any, Any, list[int] | None] | None:
+        """Rows of a gradient and their index, as many in all processes: a plan has such of one shape, and eager ones are filled
+        up, and cut after the exchange to the counts of the processes. None where some process does not know its rows."""
+        from ..distributed.nn.functional import all_gather
+
+        if state.tracer is not None:
+            from ..tracing.gradient_binding import rows_of
+
+            found = rows_of(p.grad)
+            return None if found is None else (*found, None)
+        noted = np.zeros(0, np.int64) if p.grad is None else sparse_rows.rows_of(p.grad._data)
+        own = None if noted is None else np.unique(noted)
+        counts = [int(n) for n in all_gather(tensor(-1 if own is None else len(own)), group=self.process_group)]
+        if own is None or min(counts) < 0:
+            return None
+        index, values = np.zeros(max(counts), np.int64), np.zeros((max(counts), *p.shape[1:]), p.dtype)
+        if len(own):
+            index[: len(own)], values[: len(own)] = own, p.grad._data[own]
+        return tensor(values), tensor(index), counts
 
     # processes with different numbers of inputs -------------------------------------------------------------------------
 
@@ -340,6 +361,11 @@ class _DataParallelHook(JoinHook):
             of._reached = set() if of.static_graph else None
         for bucket in of._buckets:
             owner, members = of._owners.get(id(bucket[0])), cast("list[Any]", bucket)
+            if id(bucket[0]) in of._sparse:
+                members[0].grad = None
+                with no_grad():
+                    if of._exchange_rows(members[0], owner, 1.0):
+                        continue
             whole = of._sum(tensor(np.zeros(sum(p.numel() for p in members), members[0].dtype)), owner)
             parts = parted(whole, [tuple(p.shape) for p in members])
             for p, part in zip(members, parts, strict=True):  # for optimizers that take part

@@ -65,7 +65,7 @@ def test_the_model_of_collectives(kind, size, ranks, expected):
 def test_predictions(tmp_path, capsys):
     program = tmp_path / "train.py"
     program.write_text(PROGRAM)
-    slow = ["scale", f"{program}:step", "--repeats", "10", "--ranks", "1,2,512", "--net", "1ms,1Gbit"]
+    slow = ["scale", f"{program}:step", "--repeats", "10", "--threads", "1", "--ranks", "1,2,512", "--net", "1ms,1Gbit"]
     assert main([*slow, "--json"]) == 0
     one, two, many = json.loads(capsys.readouterr().out)
     size = 4 * (64 * 256 + 256 + 256 * 10 + 10)
@@ -83,4 +83,4 @@ def test_predictions(tmp_path, capsys):
     assert "ranks    step/ms" in text
     assert "of the communication is latency: fewer and larger buckets help" in text
     assert main([*slow[:-1], "1ms,fast"]) == 2
-    assert main([*slow[:4], "--ranks", "0"]) == 2
+    assert main([*slow[:6], "--ranks", "0"]) == 2

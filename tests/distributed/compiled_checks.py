@@ -20,6 +20,7 @@ from staticgrad.distributed import checkpoint
 from staticgrad.distributed.algorithms import Join
 from staticgrad.distributed.nn import functional as D
 from staticgrad.nn.parallel import ColumnParallelLinear, DistributedDataParallel, RowParallelLinear
+from staticgrad.ops import sparse_rows
 from staticgrad.tracing.fast_call import fallback
 
 CHECKS.clear()
@@ -374,6 +375,55 @@ def rows_of_embeddings_are_gathered():
         assert_allclose(averaged(found), expected, rtol=1e-12)
         for g, h in zip(there, gradients, strict=True):
             assert_allclose(g, h, rtol=1e-10, atol=1e-14)
+
+
+@check
+def rows_of_unequal_number():
+    """In eager mode processes may have different numbers of rows, or none, and rows belong to one process with `shard`."""
+    batches_of = [[[1, 2, 2, 900], [3]], [[5, 1, 7], [2, 2]], [[4], [8, 9]]]
+
+    def trained(wrap, part, shard=None, compiled=False):
+        sg.manual_seed(3)
+        model = wrap(nn.Sequential(nn.Embedding(1000, 4, sparse=True), nn.Linear(4, 2)).to(sg.float64))
+        kind = (optim.SGD,) if shard is None else (optim.ZeroRedundancyOptimizer, optim.SGD)
+        optimizer = kind[0](model.parameters(), *kind[1:], lr=0.1)
+
+        def step(xs):
+            optimizer.zero_grad()
+            loss = sum(model(x).square().sum() for x in xs)
+            loss.backward()
+            optimizer.step()
+
+        step = sg.compile(step) if compiled else step
+        for batch in batches_of:
+            step([sg.tensor(x) for x in part(batch)])
+        return model, [p.detach().numpy() for p in model.parameters()], optimizer
+
+    _, expected, _ = trained(lambda model: model, lambda batch: batch)
+    lengths = []
+    for shard in (None, "gradients"):
+        model, found, _ = trained(lambda m, shard=shard: Doubled(m, shard=shard), lambda b: [b[dist.get_rank()]], shard)
+        for one, other in zip(found, expected, strict=True):
+            assert_allclose(one, other, rtol=1e-12)
+        weight = model.module[0].weight
+        if weight.grad is not None:
+            lengths.append(len({*sparse_rows.rows_of(weight.grad._data).tolist()}))
+    assert set(lengths) <= {3}
+
+    same = [[[1, 2], [2, 3]], [[5, 1], [7, 7]]]
+    batches_of[:] = same
+    _, expected, _ = trained(lambda model: model, lambda batch: batch)
+    for compiled in (False, True):
+        _, found, _ = trained(lambda m: Doubled(m, shard="gradients"), lambda b: [b[dist.get_rank()]], "gradients", compiled)
+        for one, other in zip(found, expected, strict=True):
+            assert_allclose(one, other, rtol=1e-12)
+
+
+class Doubled(DistributedDataParallel):
+    """Gradients are sums over the processes."""
+
+    def forward(self, x):
+        return super().forward(x) * sg.tensor(2.0, dtype=sg.float64).sqrt()
 
 
 # state that is divided among the processes ---------------------------------------------------------------------------------
