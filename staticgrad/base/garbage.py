@@ -7,11 +7,12 @@ thread that forked.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import get_ident
 
 from .locks import rlock
@@ -71,3 +72,26 @@ def _child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_child)
+
+
+# the end of the process ---------------------------------------------------------------------------------------------------
+
+
+def _leave() -> None:
+    """Leave nothing to the collections at the end of the process, which would look at each object of each module several times.
+
+    They call `__del__` of objects in cycles. Where there are such objects, they find all that they would; files only have to be
+    written out.
+    """
+    objects = gc.get_objects()
+    kinds = [kind for kind in {*map(type, objects)} if hasattr(kind, "__del__") and kind.__name__ != "generator"]
+    if gc.get_debug() or any(kind.__module__ != "_io" for kind in kinds):
+        return
+    for each in objects:
+        if type(each) in kinds and not each.closed:
+            with suppress(OSError, ValueError):
+                each.flush()
+    gc.freeze()
+
+
+atexit.register(_leave)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 import sys
 import threading
 
@@ -110,3 +111,33 @@ def test_a_generator_of_a_trace_goes_on_while_another_thread_is_traced():
     over.set()
     thread.join()
     assert rest == [1, 2]
+
+
+LEAVING = """
+import atexit, gc, os, sys
+atexit.register(lambda: print(gc.get_freeze_count() > 0, flush=True))
+import staticgrad
+
+class Owner:
+    pass
+
+owner = Owner()
+owner.itself = owner
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "printed"),
+    [
+        ("", "True"),
+        ("owner.file = open(sys.argv[1], 'w'); owner.file.write('whole')", "True"),
+        ("Owner.__del__ = lambda self, write=os.write: write(1, b'deleted\\n')", "False\ndeleted"),
+    ],
+    ids=["nothing", "file", "finalizer"],
+)
+def test_the_end_of_a_process_collects_only_what_has_to_be(tmp_path, program: str, printed: str):
+    file = tmp_path / "text"
+    done = subprocess.run([sys.executable, "-c", LEAVING + program, str(file)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == printed
+    assert not file.exists() or file.read_text() == "whole"
+    assert file.exists() is ("open" in program)
