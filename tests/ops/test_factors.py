@@ -183,6 +183,14 @@ def test_errors_are_those_of_eager_mode(name, n):
             run(lambda a: [call(a)], [np.stack([np.eye(n) + 1, singular(n)])])
 
 
+@pytest.mark.parametrize("pivot", [0, 5, -1])
+def test_pivots_that_are_no_rows(pivot):
+    x, b, pivots = matrices(4, 4), np.ones((4, 1)), np.array([1, 2, pivot, 4], np.int32)
+    for run in (modes.eager, *modes.MODES.values()):
+        with pytest.raises(sg.errors.IndexRangeError, match=f"lu_order: pivot {pivot} is the number of no row"):
+            run(lambda x, b: [linalg.lu_solve(x, sg.tensor(pivots), b)], [x, b])
+
+
 @pytest.mark.parametrize("n", [3, 20])
 def test_a_failure_changes_nothing(n):
     count = sg.zeros(())

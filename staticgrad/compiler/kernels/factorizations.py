@@ -9,7 +9,7 @@ cholesky: sizes = n, the operand; buffers = matrices, result, status. inverse: s
 L L.T, of which the lower triangle of L is read. lu: sizes = n, the operand; buffers = matrices, result: L and U in one matrix,
 then which rows were exchanged, from 1 on, as floats. regular: sizes = n, elements of a matrix; buffers = matrices, status.
 order: sizes = rows, exchanges, whether the last one comes first; buffers = numbers of exchanged rows, result: which row is in
-each place then.
+each place then, status: a number that is none of a row.
 inverse, cholesky and regular report the number of the row that has no pivot.
 
 substitute: sizes = n, sides, whether A is to the right of X, whether it is upper, whether its diagonal counts as 1, blocks, the
@@ -169,7 +169,8 @@ def regular_T(buffers, sizes, start, stop):
 
 @kernel
 def order_T(buffers, sizes, start, stop):
-    pivots, result, rows, count = T_at(buffers, 0), i64_at(buffers, 1), sizes[0], sizes[1]
+    pivots, result, status = T_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2)
+    rows, count = sizes[0], sizes[1]
     for item in range(start, stop):
         to = item * rows
         for i in range(rows):
@@ -177,6 +178,9 @@ def order_T(buffers, sizes, start, stop):
         for turn in range(count):
             i = count - 1 - turn if sizes[2] else turn
             p = i64(pivots[item * count + i]) - 1
+            if p < 0 or p >= rows:
+                status[0], status[1], status[2], status[3] = 1, p + 1, rows, 0
+                return
             result[to + i], result[to + p] = result[to + p], result[to + i]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.dtypes import SHORT
 from ...base.types import TensorType, broadcast_shapes, shape_text
-from ...errors import ArgumentError, LinAlgError, ShapeError
+from ...errors import ArgumentError, IndexRangeError, LinAlgError, ShapeError
 from ...ir import Call, Layout, Native, Node, OpDef, Routine, define
 from ...operators import F, Tensor, apply, torch_function
 from .. import attributes as at
@@ -192,8 +192,14 @@ lu_packed = Packed("lu_factor", lambda m, n: ((m, n), (min(m, n),)), _lu_eval, _
 """L without its diagonal of 1, and U, in one matrix; and which rows were exchanged, counted from 1."""
 
 
+def _no_row(node: Node | None, pivot: int) -> IndexRangeError:
+    return IndexRangeError(f"lu_order: pivot {pivot} is the number of no row", "rows are counted from 1")
+
+
 def _order_eval(pivots: np.ndarray, rows: int, back: bool = False) -> np.ndarray:
     orders = []
+    if pivots.size and (pivots.min() < 1 or pivots.max() > rows):
+        raise _no_row(None, int(pivots[(pivots < 1) | (pivots > rows)][0]))
     for swaps in pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1]).tolist():
         order = list(range(rows))
         for j, p in [*enumerate(swaps)][:: -1 if back else 1]:
@@ -222,7 +228,8 @@ def _order_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
 
 order_op = define(
     "lu_order", lambda pivots, rows, back: TensorType((*pivots.shape[:-1], rows), np.dtype(np.int64)),
-          _order_eval, attrs={"rows": at.integer(0), "back": at.flag}, promote=None, batch=leading, emit=Native(_order_plan),
+          _order_eval, attrs={"rows": at.integer(0), "back": at.flag}, promote=None, batch=leading,
+          emit=Native(_order_plan, check=_no_row),
           range=lambda types, attrs, *ranges: (0, max(attrs["rows"] - 1, 0)),
           doc="Which row is in each place after exchanges: A[order] = L U; back: in which place each row is.")  # fmt: skip
 
