@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,8 @@ def _classes() -> frozenset[type]:
 
 def _call(value: Any) -> str:
     """The arguments of a call with their defaults; nothing for what isn't called or does not tell."""
+    if inspect.isclass(value) and issubclass(value, Enum):
+        return ""  # Python's own arguments, which differ between its versions
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):

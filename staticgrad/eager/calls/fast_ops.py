@@ -44,6 +44,11 @@ def written(name: str) -> Callable[..., Any]:
     return function
 
 
+def _describe(method: Any, name: str, general: Any) -> None:
+    """Give a method its name, which errors of wrong arguments tell, and the docstring of the function that it is."""
+    method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", general.__doc__
+
+
 def binary(name: str, *, reflected: bool = False, operator: bool = False, function: bool = False) -> Callable[[Any, Any], Any]:
     """The op of a tensor and a tensor of the same floating dtype, or int64, or a plain number of its kind. operator: it is one
     of Python's, which leaves operands of other kinds to their classes. function: it is called as a function, not as a method.
@@ -89,7 +94,7 @@ def binary(name: str, *, reflected: bool = False, operator: bool = False, functi
                 return general(x, y)  # raises the error that names shapes and line, or runs an op inside another op
         return result(op, (x, y), data, mode if differentiable and (x._tracked or y._tracked) else None, NO_ATTRS, made)
 
-    method.__name__, method.__doc__ = f"__r{name}__" if reflected else "__eq__" if name == "eq" else name, general.__doc__
+    _describe(method, f"__r{name}__" if reflected else "__eq__" if name == "eq" else name, general)
     return method
 
 
@@ -115,7 +120,7 @@ def unary(name: str) -> Callable[[Any], Any]:
                 return general(self)
         return result(op, (self,), value, mode if self._tracked else None, NO_ATTRS, ufunc)
 
-    method.__name__, method.__doc__ = name, general.__doc__
+    _describe(method, name, general)
     return method
 
 
@@ -158,7 +163,7 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
                 return general(self, axis, keepdims)
         return result(op, (self,), value, mode if self._tracked else None, attrs)
 
-    method.__name__, method.__doc__ = name, general.__doc__
+    _describe(method, name, general)
     return method
 
 
@@ -171,7 +176,7 @@ def scaled(name: str, function: bool = False) -> Callable[..., Any]:
             return fast(self, other)
         return general(self, other, *former, **({"out": out} if former else {"alpha": alpha, "out": out}))
 
-    method.__name__, method.__doc__ = name, general.__doc__
+    _describe(method, name, general)
     return method
 
 
@@ -184,7 +189,7 @@ def rounded(function: bool = False) -> Callable[..., Any]:
             return fast(self, other)
         return general(self, other, rounding_mode=rounding_mode, out=out)
 
-    method.__name__, method.__doc__ = "div", general.__doc__
+    _describe(method, "div", general)
     return method
 
 
@@ -218,7 +223,7 @@ def along(name: str) -> Callable[..., Any]:
                 return general(self, axis)
         return result(op, (self,), value, mode if self._tracked else None, attrs)
 
-    method.__name__, method.__doc__ = name, general.__doc__
+    _describe(method, name, general)
     return method
 
 
