@@ -382,7 +382,7 @@ class inference_mode(_Decorator):
     """As `no_grad`, for code whose results are never trained through: `with sg.inference_mode(): ...`, or as a decorator.
 
     mode=False switches recording on again inside it. `x.is_inference()` tells tensors that were made inside. They can't require
-    grad, nor be changed in place outside, nor be what an operation saves for its gradient; compiled functions take them.
+    grad, nor be changed in place outside, nor be what an operation saves for its gradient.
 
     Examples:
         >>> w = sg.ones(1, requires_grad=True)

@@ -8,7 +8,7 @@ change at the positions of the view, and its other views are read from it again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, cast
 
 import numpy as np
@@ -21,9 +21,9 @@ from ..operators import F, Lifted, Symbol, apply, frontends, misuse, state
 from ..ops.gathering import gather_op, scatter_op
 from ..ops.pointwise import saved_with_op
 from .execution import UNLISTED
-from .grad_mode import modes
+from .grad_mode import eager_kernels, modes
 from .pending import Pending, settle_all
-from .tape import Record, overwritten_operand, touch
+from .tape import Record, overwritten_operand, tick, touch
 from .tensor import UNRECORDED, PublicTensor, Tensor, check_inplace, part_of, unrecorded_view, wrap
 
 
@@ -57,12 +57,12 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     if tracer() is not None:
         tracer().assign(x, value, name)
         return x
+    check_writeable(x, name)
     if frontends.tracing and state.deferral is not None and state.deferral.assign(x, value, name):
         return x
     value = value if value.dtype == x.dtype else F.astype(value, x.dtype)
     if x._tracked and not value._tracked:
         value = in_place_of(x, value)
-    check_writeable(x, name)
     owner = owner_of(x)
     recorded = modes.now.grad and (value._tracked or owner._tracked or x._tracked)
     if recorded and x is not owner and x._views is UNRECORDED:
@@ -103,7 +103,7 @@ def check_overlap(x: Any, operand: Any, name: str) -> None:
         layouts = None if tracer() is None else tracer().in_one_memory(x, operand)
     elif x.__class__ is operand.__class__ is PublicTensor:
         a, b = x._data, operand._data
-        if (a if a.base is None else a.base) is not (b if b.base is None else b.base) or a.dtype is not b.dtype:
+        if not one_memory(a, b) or a.dtype is not b.dtype:
             return
         layouts = layout_of_array(a), layout_of_array(b)
     else:
@@ -112,9 +112,9 @@ def check_overlap(x: Any, operand: Any, name: str) -> None:
         raise misuse.overlapping(name + "_")
 
 
-def apart(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether both are whole memories of their own; False where that takes a closer look."""
-    return a.base is None and b.base is None and a is not b
+def one_memory(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays are parts of the memory of one array."""
+    return (a if a.base is None else a.base) is (b if b.base is None else b.base)
 
 
 PLACING = frozenset({"index_add", "index_copy", "index_put", "index_reduce", "put", "scatter", "scatter_add", "scatter_reduce"})
@@ -271,22 +271,48 @@ def ambiguous(record: Record, error: GradientError) -> Record:
     return record
 
 
-def standing_in(x: Tensor, args: Sequence[Any]) -> tuple[list[Any], list[tuple[Any, Tensor]]]:
-    """The arguments of a method that changes x, with copies of those that lie in its memory, and the latter in pairs."""
-    pairs: list[tuple[Any, Tensor]] = []
-    found = [*args]
-    for i, a in enumerate(args):
-        if isinstance(a, Tensor) and not apart(a._data, x._data) and np.may_share_memory(a._data, x._data):
-            found[i] = copy = wrap(a._data.copy())
-            copy._record, copy._tracked = a._record, True  # so that all that is computed from it has a record
-            pairs.append((a, copy))
-    return found, pairs
+def replace_apart(x: Tensor, function: Any, former: Any, args: Sequence[Any], named: Any, name: str) -> Tensor | None:
+    """Replace x by `function(former, *args, **named)`, which is made of several operations; None where no operand lies in the
+    memory of x. These operands are lost, and what was computed from them on the way: a gradient that needs one of these is an
+    error, as in PyTorch, where the method is one operation that saves its operands."""
+    trace = tracer()
+    given: Any = (*args, *named.values()) if named else args
+    places: list[int] = []
+    for i, a in enumerate(given):
+        if trace is not None:
+            if trace.meet(x, a):
+                places.append(i)
+        elif isinstance(a, Tensor) and one_memory(a._data, x._data) and np.may_share_memory(a._data, x._data):
+            places.append(i)
+    if not places:
+        return None
+    copies = {i: _copy(given[i]) if trace is None else trace.own(given[i]) for i in places}
+    found = [copies.get(i, a) for i, a in enumerate(given)]
+    args, named = found[: len(args)], dict(zip(named, found[len(args) :], strict=True))
+    if trace is not None:
+        since = len(trace.graph.nodes)
+        value = function(former, *args, **named)
+        replace(x, value, name)
+        trace.lose([copy.node for copy in copies.values()], since, value)
+        return x
+    since = tick()
+    with eager_kernels(False):  # a call that is a plan has one record
+        value = function(former, *args, **named)
+    _lose(value, since, {id(copy) for copy in copies.values()})
+    for i, copy in copies.items():
+        copy._tracked = given[i]._tracked
+    return replace(x, value, name)
 
 
-def lose(value: Any, since: int, pairs: Sequence[tuple[Any, Tensor]]) -> None:
-    """The operands that a method overwrites are lost, and what it computed from them since that tick: a gradient that needs one
-    of these is an error, as in PyTorch, where the method is one operation that saves its operands."""
-    lost = {id(copy) for _, copy in pairs}
+def _copy(x: Tensor) -> Tensor:
+    """A copy that is made by the same operation. All that is computed from it has a record."""
+    copy = wrap(x._data.copy())
+    copy._record, copy._tracked = x._record, True
+    return copy
+
+
+def _lose(value: Any, since: int, lost: Set[int]) -> None:
+    """Tensors with these ids are lost, and what was computed from them since that tick on the way to `value`."""
     seen: dict[Record, bool] = {}
 
     def visit(record: Record) -> bool:
@@ -301,8 +327,6 @@ def lose(value: Any, since: int, pairs: Sequence[tuple[Any, Tensor]]) -> None:
 
     if isinstance(value, Tensor) and value._record is not None:
         visit(value._record)
-    for operand, copy in pairs:
-        copy._tracked = operand._tracked
 
 
 def _keep_former(record: Any, x: Tensor) -> None:

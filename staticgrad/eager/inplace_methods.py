@@ -15,9 +15,9 @@ from ..operators import INPLACE, NOBODY, ORDINARY, F, Lifted, Operators, Symbol,
 from ..ops.operands import number_in
 from . import layout_changes, random_fills
 from .execution import NUMBERS
-from .grad_mode import eager_kernels, modes
-from .inplace import PLACING, check_change, check_overlap, in_place_of, lose, replace, standing_in, tracer, unrecorded
-from .tape import tick, touch
+from .grad_mode import modes
+from .inplace import PLACING, check_change, check_overlap, in_place_of, replace, replace_apart, unrecorded
+from .tape import touch
 from .tensor import PublicTensor, Tensor
 
 
@@ -40,25 +40,21 @@ def _inplace(name: str) -> Callable[..., Tensor]:
             return answer  # type: ignore[no-any-return]
         check_change(self)
         recorded = several and self.requires_grad
-        for a in args:
+        for a in (*args, *kwargs.values()) if kwargs else args:
             if a.__class__ is PublicTensor:
                 if several and a._tracked:
                     recorded = True
                 if a._base is not None or placing or self.__class__ is not PublicTensor or self._base is not None:
                     check_overlap(self, a, name)
             elif frontends.tracing and a.__class__ not in NUMBERS:
+                recorded = recorded or (several and isinstance(a, Operators) and a.requires_grad)
                 check_overlap(self, a, name)
         former: Any = self
-        if recorded and modes.now.grad and self.requires_grad and not any(isinstance(a, Operators) for a in args):
-            former = self.clone()
-        if recorded and modes.now.grad and isinstance(self, Tensor) and tracer() is None:
-            given, pairs = standing_in(self, args)
-            if pairs:
-                since = tick()
-                with eager_kernels(False):  # a call that is a plan has one record
-                    fresh = function(former, *given, **kwargs)
-                lose(fresh, since, pairs)
-                return replace(self, fresh, name + "_")
+        if recorded and modes.now.grad:
+            if self.requires_grad and not any(isinstance(a, Operators) for a in args):
+                former = self.clone()
+            if not isinstance(self, Lifted) and replace_apart(self, function, former, args, kwargs, name + "_") is not None:
+                return self
         fresh = function(former, *args, **kwargs)
         if getattr(fresh, "_drawn", False):
             self._drawn = True

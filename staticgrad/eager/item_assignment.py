@@ -13,7 +13,7 @@ from ..operators import F, Index, Lifted, Operators, Symbol, TensorLike, misuse
 from ..ops.indexing import as_read, ints_first
 from ..ops.placing import written
 from .grad_mode import modes, no_grad
-from .inplace import apart, check_change, check_overlap, check_writeable, of_a_graph, owner_of, replace, tracer
+from .inplace import check_change, check_overlap, check_writeable, of_a_graph, one_memory, owner_of, replace, tracer
 from .pending import settle_all
 from .tape import touch
 from .tensor import PublicTensor, Tensor
@@ -39,7 +39,7 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
         if isinstance(part, Symbol):
             raise of_a_graph("setitem", part)
     check_unmasked(value)
-    if isinstance(value, Tensor) and not apart(self._data, value._data):
+    if value.__class__ is PublicTensor and one_memory(self._data, value._data):
         check_part(self, key, value)
     value = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
     keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
@@ -63,7 +63,7 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
 
 def check_part(x: Any, key: Any, value: Any) -> None:
     """Raises GradientError for a value in a part of the memory that is overwritten; see `check_overlap`."""
-    if x.__class__ is value.__class__ is PublicTensor and np.may_share_memory(x._data, value._data):
+    if x.__class__ is PublicTensor and np.may_share_memory(x._data, value._data):
         with no_grad():
             part = F.getitem(x, key)
         check_overlap(part, value, "setitem")

@@ -114,13 +114,17 @@ class Layout:
         return False
 
     @property
+    def span(self) -> range:
+        """The elements of memory from its first to its last."""
+        ends = [step * (extent - 1) for extent, step in zip(self.shape, self.strides, strict=True)]
+        first, last = self.offset + sum(min(e, 0) for e in ends), self.offset + sum(max(e, 0) for e in ends)
+        return range(first, last + 1) if all(self.shape) else range(0)
+
+    @property
     def range(self) -> range | None:
         """The elements of memory that it covers; None for one that covers elements twice, or has gaps."""
-        if self.overlaps:
-            return None
-        first = self.offset + sum(min(s, 0) * (d - 1) for d, s in zip(self.shape, self.strides, strict=True))
-        last = self.offset + sum(max(s, 0) * (d - 1) for d, s in zip(self.shape, self.strides, strict=True))
-        return range(first, last + 1) if last + 1 - first == math.prod(self.shape) else None
+        span = self.span
+        return span if not self.overlaps and len(span) == math.prod(self.shape) else None
 
     def crosses(self, other: Layout) -> bool:
         """Whether both cover ranges of one memory that meet, and are not the same layout of one range."""

@@ -14,6 +14,7 @@ import numpy as np
 from ..base.dtypes import SUPPORTED
 from ..base.types import check_unmasked, shape_text
 from ..eager.calls.kernels import row_major
+from ..eager.grad_mode import modes
 from ..eager.tensor import PublicTensor, Tensor
 from ..errors import TraceError
 from ..operators import Symbol, as_array
@@ -36,7 +37,8 @@ RAW = (bytearray, array.array)
 
 class ArrayKey(NamedTuple):
     """The properties of an array that a trace depends on. hooks: of the tensor; same: the index of an array that is the same
-    tensor; parameter: it is an `nn.Parameter`; taped: it is a result on a tape; tensor: it is a tensor's."""
+    tensor; parameter: it is an `nn.Parameter`; taped: it is a result on a tape; tensor: it is a tensor's; inference: see
+    `inference`."""
 
     dtype: int
     shape: tuple[int, ...]
@@ -46,6 +48,12 @@ class ArrayKey(NamedTuple):
     parameter: bool = False
     taped: bool = False
     tensor: bool = True
+    inference: int = 0
+
+
+def inference(x: Any) -> int:
+    """0; for a tensor of `inference_mode` 1, and 2 inside of that."""
+    return 0 if getattr(x, "_inference", None) is None else 1 if modes.now.inference is None else 2
 
 
 class Value:
@@ -230,7 +238,8 @@ class Call:
         elif isinstance(given, Tensor) and given._parameter:
             self.parts.append(ArrayKey(array.dtype.num, array.shape, False, same=same, parameter=True))
         else:
-            self.parts.append(ArrayKey(array.dtype.num, array.shape, False, same=same, tensor=type(given) is not ndarray))
+            kind = type(given) is not ndarray
+            self.parts.append(ArrayKey(array.dtype.num, array.shape, False, (), same, False, False, kind, inference(given)))
         self.arrays.append(array)
         self.given.append(given)
 

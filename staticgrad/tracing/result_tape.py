@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -280,12 +279,11 @@ class _Run:
                 self.saved.append(wrap(arrays[key]))
             else:
                 source = given[key] if kind == "argument" else key.tensor
-                self.saved.append(source if isinstance(source, Tensor) else wrap(arrays[key].copy()))
+                self.saved.append(source if _counts(source) else wrap(np.array(getattr(source, "_data", source))))
         if tape.recompute is not None:
-            bare = {i for i, x in enumerate(given) if not isinstance(x, Tensor)}
-            self.arrays = [a.copy() if i in bare else a for i, a in enumerate(arrays)]
-            self.saved += [x for x in given if isinstance(x, Tensor)]  # a backward pass notices their changes
-            self.saved += [cell.tensor for cell in tape.reread]
+            self.arrays = [a if _counts(x) else a.copy() for a, x in zip(arrays, given, strict=True)]
+            self.saved += [x for x in given if _counts(x)]  # a backward pass notices their changes
+            self.saved += [cell.tensor for cell in tape.reread if _counts(cell.tensor)]
 
     def gradients(self, saved: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
         """The cotangents of the leaves, which can be differentiated where gradients are recorded."""
@@ -303,6 +301,11 @@ class _Run:
         return Recorded(tape.first, saved, computed).record(found, as_recorded(self.leaves, self.clock), seeds)
 
 
+def _counts(x: Any) -> bool:
+    """Whether changes of an argument or captured tensor are counted: not those of an array, or inside `inference_mode`."""
+    return isinstance(x, Tensor) and x._inference is None
+
+
 class _Cells(dict[Any, np.ndarray]):
     """The arrays of cells, which eager tensors own."""
 
@@ -315,7 +318,7 @@ class CompiledCall(Function):
     """One call of a compiled function on the tape. `run` has done it already."""
 
     @staticmethod
-    def forward(ctx: Any, run: _Run | _FreedRun, *leaves: Any) -> Any:
+    def forward(ctx: Any, run: _Run | _LostRun, *leaves: Any) -> Any:
         ctx.run = run
         ctx.save_for_backward(*run.saved)
         return tuple(run.results)
@@ -325,19 +328,19 @@ class CompiledCall(Function):
         return None, *ctx.run.gradients(ctx.saved_tensors, seeds)
 
 
-class _FreedRun:
-    """Stands for a run whose tape a backward pass inside the function has freed."""
+class _LostRun:
+    """Stands for a run whose tape a backward pass inside the function has freed, or a change in place has broken."""
 
     saved: tuple[Tensor, ...] = ()
 
-    def __init__(self) -> None:
-        self.results = [wrap(np.zeros(()))]
+    def __init__(self, error: GradientError):
+        self.results, self.error = [wrap(np.zeros(()))], error
 
     def gradients(self, saved: Sequence[Any], seeds: Sequence[Any]) -> NoReturn:
-        raise messages.freed()
+        raise GradientError(self.error.summary, *self.error.details)
 
 
-class _IdleRun(_FreedRun):
+class _IdleRun(_LostRun):
     """Stands for a run whose results require grad by leaves that the function made and nobody else has."""
 
     def __init__(self, result: Tensor):
@@ -349,21 +352,26 @@ class _IdleRun(_FreedRun):
 
 class ResultFlags:
     """Results that require grad, though no backward pass can go through them: in eager mode a loss whose tape `backward` has
-    freed still does, and another backward pass raises an error. One through `idle` results does nothing that can be seen. A
-    leaf that the function made is a leaf outside as well.
+    freed still does, and another backward pass raises an error; so does one that needs a value which a change has overwritten.
+    One through `idle` results does nothing that can be seen. A leaf that the function made is a leaf outside as well.
 
-    freed, idle, leaves: their positions among the fetches; differentiated: captured tensors that require grad.
+    lost: the errors, by position among the fetches; idle, leaves: positions; differentiated: captured tensors that require
+    grad.
     """
 
-    def __init__(self, freed: Sequence[int], idle: Sequence[int], leaves: Sequence[int], differentiated: Sequence[Tensor]):
-        self.freed, self.idle, self.leaves, self.differentiated = freed, idle, leaves, differentiated
+    def __init__(
+        self, lost: Mapping[int, GradientError], idle: Sequence[int], leaves: Sequence[int], differentiated: Sequence[Tensor]
+    ):
+        self.lost, self.idle, self.leaves, self.differentiated = lost, idle, leaves, differentiated
         self._records: list[tuple[int, Record | None]] | None = None
         """With the position of each. Made by the first run: the trace is active when these flags are."""
 
     def set(self, tensors: Sequence[Tensor]) -> None:
         """Set the flags of the results of a run."""
         if self._records is None:
-            self._records = [(position, _recorded(_FreedRun(), self.differentiated)) for position in self.freed]
+            self._records = [
+                (position, _recorded(_LostRun(error), self.differentiated)) for position, error in self.lost.items()
+            ]
         for position, record in self._records:
             tensor = tensors[position]
             tensor._record, tensor._tracked = record, True
@@ -375,7 +383,7 @@ class ResultFlags:
             tensor._since, tensor._tracked = tick(), True
 
 
-def _recorded(run: _FreedRun, differentiated: Sequence[Tensor]) -> Record | None:
+def _recorded(run: _LostRun, differentiated: Sequence[Tensor]) -> Record | None:
     """A record of a result, which holds nothing of its run."""
     leaf = Tensor(np.zeros(()), requires_grad=True)  # where no captured tensor requires grad
     record: Record | None = CompiledCall.apply(run, leaf, *differentiated)[0]._record
@@ -396,13 +404,15 @@ def result_tape(
     made = [i for i in tracked if isinstance(tracer.leaves.get(fetches[i].node), Traced)]
     roots = [i for i in tracked if fetches[i].node not in tracer.leaves]
     request = _request(specialization, tracer, [fetches[i].node for i in roots])
-    freed = [i for i in roots if request is None and fetches[i].node in tracer.freed]
-    if request is not None and request.found is None:
-        alone = {i: _request(specialization, tracer, [fetches[i].node]) for i in roots} if len(roots) > 1 else {}
-        freed = [i for i in roots if (one := alone.get(i, request)) is not None and one.found is None]
-        roots = [i for i in roots if i not in freed]
+    lost = {i: messages.freed() for i in roots if request is None and fetches[i].node in tracer.freed}
+    if request is not None and isinstance(request.found, GradientError):
+        for i in roots:
+            one = _request(specialization, tracer, [fetches[i].node]) if len(roots) > 1 else request
+            if one is not None and isinstance(one.found, GradientError):
+                lost[i] = one.found
+        roots = [i for i in roots if i not in lost]
         request = _request(specialization, tracer, [fetches[i].node for i in roots])
-    alive = [i for i in roots if i not in freed]
+    alive = [i for i in roots if i not in lost]
     if made and not {fetches[i].node for i in made}.isdisjoint(tracer.graph.reaching([fetches[i].node for i in alive])):
         raise TraceError(
             "a compiled function returns a tensor that requires grad since it was made there, and what depends on it",
@@ -410,23 +420,23 @@ def result_tape(
         )
     differentiated = [tensor for tensor, leaf in tracer.captured.values() if tensor._tracked]
     idle = alive if request is None else []
-    flags = ResultFlags(freed, idle, made, differentiated) if freed or idle or made else None
+    flags = ResultFlags(lost, idle, made, differentiated) if lost or idle or made else None
     tape = None
-    if request is not None and request.found is not None:
+    if request is not None:
         tape = _tape(specialization, tracer, fetches, feeds, saves, roots, request)
     return tape, flags
 
 
 class _Request(NamedTuple):
-    """A backward pass from some results. keys: leaves, with the nodes of their versions; found: the cotangents of all of these;
-    None where a backward pass inside the function has freed what they need."""
+    """A backward pass from some results. keys: leaves, with the nodes of their versions; found: the cotangents of all of these,
+    or the error where a backward pass inside the function has freed what they need, or a change has overwritten it."""
 
     order: list[Node]
     keys: dict[int, tuple[Any, list[Node]]]
     begin: int
     seeds: list[Symbol]
     stops: list[Node]
-    found: list[Any] | None
+    found: list[Any] | GradientError
 
 
 def _request(specialization: Specialization, tracer: Tracer, nodes: Sequence[Node]) -> _Request | None:
@@ -444,9 +454,12 @@ def _request(specialization: Specialization, tracer: Tracer, nodes: Sequence[Nod
     seeds = [append(graph, REGISTRY["placeholder"], (), {"type": node.type}) for node in nodes]
     hooks = {node: hook_of_node(tracer, node) for node in order if node in tracer.hooks and node not in tracer.leaves}
     targets = [node for _, versions in keys.values() for node in versions]
-    found: list[Any] | None = None
-    with suppress(GradientError), differentiating(tracer, False):
-        found = cotangents(tracer, [Symbol(graph, node) for node in nodes], seeds, order, targets, hooks)
+    found: list[Any] | GradientError
+    try:
+        with differentiating(tracer, False):
+            found = cotangents(tracer, [Symbol(graph, node) for node in nodes], seeds, order, targets, hooks)
+    except GradientError as error:
+        found = error.with_traceback(None)  # whose frames hold the trace
     return _Request(order, keys, begin, seeds, untracked(tracer, order), found)
 
 
@@ -456,7 +469,7 @@ def _tape(
 ) -> ResultTape | None:  # fmt: skip
     """The tape of results that can be differentiated."""
     graph, (order, keys, begin, seeds, stops, found) = tracer.graph, request
-    assert found is not None
+    assert not isinstance(found, GradientError)
     parts = iter(found)
     grads = [total([next(parts) for _ in versions]) for _, versions in keys.values()]
     targets = [g for g in grads if g is not None]

@@ -25,7 +25,7 @@ from ..errors import GraphError, StaticgradError, TraceError
 from ..ir import REGISTRY, Cell, Node, failing
 from ..operators import Symbol, append
 from ..ops.decisions import decision_op
-from .arguments import ArrayKey, Call
+from .arguments import ArrayKey, Call, inference
 from .effects import Former
 from .fast_call import fallback, make_fast_call
 from .gradient_binding import DeferredGradientBinding, GradientBinding, fits
@@ -194,6 +194,10 @@ class Specialization:
         self.number_places = [i for i, part in enumerate(call.parts) if isinstance(part, NumberKey)]
         """Where the fast call finds run-time numbers among its arguments. The arrays that they are fed as follow the others."""
         self.number_kinds = [part.kind for part in call.parts if isinstance(part, NumberKey)]
+        self.inference: list[int] | None = None
+        """Which arguments are of `inference_mode`, where the trace depends on it; see `arguments.inference`."""
+        if tracer.tracked or tracer.asks_inference:
+            self.inference = [*map(inference, call.args)]
         self.specs, self.number_shapes = self._specs(call), self._number_shapes(call)
         self.fast_call: Callable[[tuple[Any, ...]], Any] = fallback
         self.undo: Sequence[Callable[[], None]] = ()

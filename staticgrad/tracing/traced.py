@@ -66,6 +66,11 @@ class Traced(Symbol):
     def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
+    def is_inference(self) -> bool:
+        self.tracer.asks_inference = True
+        found: bool = self.tracer.is_inference(self.node)
+        return found
+
     @property
     def is_leaf(self) -> bool:
         return not self.requires_grad or self.tracer.is_leaf(self.node)

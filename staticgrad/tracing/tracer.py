@@ -16,9 +16,11 @@ import numpy as np
 from ..base.types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from ..eager.grad_mode import modes, set_grad_enabled
 from ..eager.inplace import check_writeable
+from ..eager.saved import positions_read
+from ..eager.tape import FreedTensor, Record
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError, Where, user_line
-from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
+from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, Region
 from ..operators import F, Symbol, append, flows, interception, layout_of, misuse, promotion, state, top_level
 from ..operators.node_names import PARTED, node_of
 from ..operators.unknown_numbers import UnknownNumber, closed
@@ -132,6 +134,10 @@ class Tracer:
         """Number of in-place changes of a value's memory; None where it depends on the run."""
         self.layouts: dict[Node, Layout | None] = {}
         """Layouts in eager mode, as far as the function reads them."""
+        self.inferred: set[Node] = set()
+        """Memory of tensors of `inference_mode`."""
+        self.asks_inference = False
+        """Whether Python has asked which these are."""
         self.ordered = False
         """Whether a layout was read: the trace then depends on which arguments are row-major."""
         self.aliases: list[weakref.ref[Alias]] = []
@@ -205,6 +211,7 @@ class Tracer:
             self.freed,
             self.versions,
             self.layouts,
+            self.inferred,
         ):
             nodes.clear()
 
@@ -249,6 +256,8 @@ class Tracer:
         shape = array.shape if self.shapes is None else self.shapes[number]
         leaf = self.bases[number] if number in self.bases else self._placeholder(TensorType(shape, array.dtype), name)
         leaf._parameter = isinstance(given, Tensor) and given._parameter
+        if isinstance(given, Tensor) and given._inference:
+            self.inferred.add(leaf.node)
         passed = given._data if isinstance(given, Tensor) else given
         if isinstance(passed, np.ndarray) and not passed.flags.c_contiguous:
             steps = tuple([step // passed.itemsize for step in passed.strides])
@@ -314,6 +323,8 @@ class Tracer:
     def constant(self, array: np.ndarray, requires_grad: bool = False) -> Traced:
         """A tensor made inside the function: `sg.zeros(3)`."""
         result = Traced(self, append(self.graph, REGISTRY["constant"], (), constant_of(array)).node)
+        if modes.now.inference:
+            self.inferred.add(result.node)
         return result.requires_grad_(True) if requires_grad else result
 
     def filled(self, number: np.ndarray, shape: Shape, requires_grad: bool = False) -> Traced:
@@ -410,6 +421,8 @@ class Tracer:
         self.captured[id(tensor)] = tensor, leaf
         if tensor._tracked:
             self._track(leaf.node, tensor)
+        if tensor._inference:
+            self.inferred.add(leaf.node)
         return leaf
 
     def _check_not_argument(self, tensor: Tensor) -> None:
@@ -567,7 +580,32 @@ class Tracer:
         node = append(self.graph, op, operands, attrs).node
         if modes.now.grad:
             self.tracked.update(new for new in self.graph.nodes[first:] if flows(new, self.tracked.__contains__))
+        if modes.now.inference:
+            self.inferred.update(self.graph.nodes[first:])
+        elif self.inferred:
+            for new in self.graph.nodes[first:]:
+                if new in self.tracked and any(self.is_inference(i) for i in new.inputs):
+                    self._check_kept(new)
         return node
+
+    def _check_kept(self, node: Node) -> None:
+        """Raises GradientError for an operation that saves a tensor of `inference_mode`."""
+        kinds = [i.type for i in (*node.inputs, node)]
+        if isinstance(node.op.emit, Region) or not all(type(k) is TensorType and {*map(type, k.shape)} <= {int} for k in kinds):
+            self.refuse(
+                f"{node.op.name} of a tensor of inference_mode requires grad", "take a clone() of it, or make it under no_grad"
+            )
+        operands = [
+            FreedTensor(k.shape, k.dtype, leaf=i in self.tracked or None) for i, k in zip(node.inputs, kinds, strict=False)
+        ]
+        result: Any = FreedTensor(node.type.shape, node.type.dtype)
+        reads, _ = positions_read(Record(node.op, tuple(operands), node.attrs, result))
+        if any(self.is_inference(node.inputs[i]) for i in reads):
+            raise misuse.inference_saved()
+
+    def is_inference(self, node: Node) -> bool:
+        """Whether a value is a tensor of `inference_mode`."""
+        return self.memory(node) in self.inferred
 
     def operand(self, x: Any) -> Any:
         if isinstance(x, Tensor):
@@ -661,6 +699,23 @@ class Tracer:
             return None
         return self.layout(x), self.layout(y)
 
+    def meet(self, target: Any, other: Any) -> bool:
+        """Whether eager mode may have two values in the same part of a memory."""
+        layouts = self.in_one_memory(target, other)
+        if layouts is None:
+            return False
+        a, b = (layout.span for layout in layouts)
+        return a.start < b.stop and b.start < a.stop
+
+    def lose(self, nodes: Iterable[Node], since: int, value: Any) -> None:
+        """Eager mode has lost these values, and those computed from them among the nodes from that number on, but for the
+        result `value`."""
+        lost = {*nodes}
+        for node in self.graph.nodes[since:]:
+            if not lost.isdisjoint(node.inputs) and node is not value.node:
+                lost.add(node)
+        self.overwritten.update(dict.fromkeys(lost, user_line()))
+
     def layout(self, x: Traced) -> Layout:
         """The layout of a value in eager mode. The trace then depends on which arguments are row-major."""
         self.ordered = True
@@ -708,6 +763,8 @@ class Tracer:
         self.check_inplace(x)
         if isinstance(target, Tensor):
             check_writeable(target, name)
+        if self.inferred and not modes.now.inference and self.is_inference(x.node):
+            raise misuse.inference_changed()
         if x.is_view and any(step == 0 and d > 1 for d, step in zip(x.shape, self.layout(x).strides, strict=True)):
             raise misuse.read_only(name)
         if isinstance(x, TracedView):
@@ -777,6 +834,8 @@ class Tracer:
         key, layout = None if x.node in self.taped else self.leaves.get(x.node), self._layout(x.node)
         flows, former = recorded and x.node in self.tracked, x.node
         x.node = self.own(value).node
+        if self.inferred:
+            (self.inferred.add if memory in self.inferred else self.inferred.discard)(x.node)
         if same_memory and self.counted_apart:
             self.followed[memory] = x.node
         if data is None:
