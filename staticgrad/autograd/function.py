@@ -350,7 +350,8 @@ def _check_saved(ctx: FunctionCtx) -> None:
     for i, x in enumerate(ctx.to_save):
         if x is not None and not is_tensor(x):
             raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(x).__name__}")
-        if isinstance(x, Operators) and x.is_inference() and not modes.now.inference:
+        made_there = x._inference if isinstance(x, Tensor) else isinstance(x, Operators) and x.is_inference()
+        if made_there and not modes.now.inference:
             raise misuse.inference_saved()
 
 

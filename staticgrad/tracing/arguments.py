@@ -56,6 +56,10 @@ def inference(x: Any) -> int:
     return 0 if getattr(x, "_inference", None) is None else 1 if modes.now.inference is None else 2
 
 
+INFERENCE = "no tensor of inference_mode", "a tensor of inference_mode", "a tensor of inference_mode inside of that"
+"""The same in words."""
+
+
 class Value:
     """An argument that is part of the key: an immutable one by its value, any other by identity, whatever its `__eq__` says."""
 
@@ -426,6 +430,7 @@ def difference(old: tuple[Any, ...], now: tuple[Any, ...], labels: list[str]) ->
                 "tensor": "a tensor instead of an array" if b.tensor else "an array instead of a tensor",
                 "parameter": f"{'an' if b.parameter else 'no'} nn.Parameter",
                 "same": "the same tensor twice" if b.same >= 0 else "a tensor of its own",
+                "inference": INFERENCE[b.inference],
             }
             changes += [f"{label}: {text}" for name, text in told.items() if getattr(a, name) != getattr(b, name)]
         else:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..compiler.backend.abi import FASTCALL, HEADER
 from ..compiler.execute.fastcall import Box, fast_path
-from ..eager.grad_mode import INFERRED
+from ..eager.grad_mode import INFERRED, modes
 from ..eager.tensor import PublicTensor, Structure, Tensor, wrap
 from .arguments import inference
 from .state_inputs import Structure as State
@@ -90,6 +90,8 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         lines.append("if specialization.reads != Structure.reads: return FALLBACK")
     if specialization.rewritten:
         lines.append("if specialization.meets(args): return FALLBACK")
+    if specialization.inferring:
+        lines.append("if not modes.now.inference: return FALLBACK")
     if specialization.inference is not None:
         some = "" if any(specialization.inference) else "INFERRED and "
         lines.append(f"if {some}[*map(inference, args)] != specialization.inference: return FALLBACK")
@@ -128,7 +130,7 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
     function: Callable[[tuple[Any, ...]], Any] = specialization.guards.function(
         "\n".join(lines), "args", changes=specialization.changes, Structure=Structure, FALLBACK=FALLBACK,
         specialization=specialization, call=call, finish=finish, build=build, unmoved=unmoved,
-        INFERRED=INFERRED, inference=inference, tape=tape,
+        INFERRED=INFERRED, inference=inference, modes=modes, tape=tape,
         flags=specialization.flags, state=state, arrays=None if numbers is None else numbers.arrays,
         **{kind.__name__: kind for kind in specialization.number_kinds}, **{f"moved{i}": x for i, x in enumerate(moved)},
     )  # fmt: skip

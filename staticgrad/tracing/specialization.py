@@ -198,6 +198,8 @@ class Specialization:
         """Which arguments are of `inference_mode`, where the trace depends on it; see `arguments.inference`."""
         if tracer.tracked or tracer.asks_inference:
             self.inference = [*map(inference, call.args)]
+        self.inferring = tracer.changes_inference and modes.now.inference is not None
+        """Whether it is for calls inside `inference_mode` only."""
         self.specs, self.number_shapes = self._specs(call), self._number_shapes(call)
         self.fast_call: Callable[[tuple[Any, ...]], Any] = fallback
         self.undo: Sequence[Callable[[], None]] = ()
@@ -554,7 +556,10 @@ class Specialization:
         return any(np.may_share_memory(array, tensor._data) for array in arrays for tensor in self.captured)
 
     def suits(self, given: Sequence[Any]) -> bool:
-        """Whether no argument is a captured tensor, and each has a gradient or not as in the trace."""
+        """Whether no argument is a captured tensor, each has a gradient or not as in the trace, and the mode allows its
+        changes."""
+        if self.inferring and modes.now.inference is None:
+            return False
         for x in given:
             if id(x) in self.captured_ids:
                 return False
@@ -802,6 +807,8 @@ def difference(specialization: Specialization, call: Call) -> str:
                 return f"{label}: {name} {b} instead of {a}" if name != "hooks" else f"{label} has other hooks"
     if specialization.grad_mode is not modes.now.grad:
         return f"grad mode is {'on' if modes.now.grad else 'off'}"
+    if specialization.inferring and modes.now.inference is None:
+        return "it changes a tensor of inference_mode, outside of that"
     for tensor, cell in specialization.initial_grads:
         if (tensor._grad is None) is not (cell is None):
             label = tensor.name if tensor.name else f"a tensor of shape {shape_text(tensor.shape)}"

@@ -17,6 +17,7 @@ from ..compiler.execute.many_runs import numbered, places, told
 from ..eager.tensor import Tensor, wrap
 from ..errors import ArgumentError, StaticgradError
 from ..operators import as_array, frontends, state
+from .arguments import inference
 from .fast_call import tensors
 from .outputs import container, repeated, stacked
 from .traced import Traced
@@ -145,10 +146,11 @@ def _probed(group: Sequence[tuple[Any, ...]], specialization: Specialization) ->
     check_arguments = fast_call(
         nothing, specs, apart=specialization.ranges, excluded=specialization.captured_ids, box=tensors(), container=tuple
     )
+    kinds = specialization.inference
     table = np.empty((len(group), len(plan.feed_types)), np.int64)
     count = 0
     for args in group:
-        if check_arguments(*args) is None:
+        if check_arguments(*args) is None or (kinds is not None and [*map(inference, args)] != kinds):
             break
         table[count] = objects[: len(plan.feed_types)]
         count += 1

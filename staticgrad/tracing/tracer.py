@@ -138,6 +138,8 @@ class Tracer:
         """Memory of tensors of `inference_mode`."""
         self.asks_inference = False
         """Whether Python has asked which these are."""
+        self.changes_inference = False
+        """Whether one of these is changed, which only `inference_mode` allows."""
         self.ordered = False
         """Whether a layout was read: the trace then depends on which arguments are row-major."""
         self.aliases: list[weakref.ref[Alias]] = []
@@ -763,8 +765,10 @@ class Tracer:
         self.check_inplace(x)
         if isinstance(target, Tensor):
             check_writeable(target, name)
-        if self.inferred and not modes.now.inference and self.is_inference(x.node):
-            raise misuse.inference_changed()
+        if self.inferred and self.is_inference(x.node):
+            if not modes.now.inference:
+                raise misuse.inference_changed()
+            self.changes_inference = True
         if x.is_view and any(step == 0 and d > 1 for d, step in zip(x.shape, self.layout(x).strides, strict=True)):
             raise misuse.read_only(name)
         if isinstance(x, TracedView):

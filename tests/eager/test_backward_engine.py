@@ -456,6 +456,27 @@ def test_inference_tensors_whose_value_no_gradient_needs(case, mode):
             assert w.grad.tolist() == [1, 1]
 
 
+def test_compiled_changes_of_a_captured_inference_tensor():
+    x = made_in_inference(2)
+    change = sg.compile(lambda: x.add_(1))
+    with sg.inference_mode():
+        for _ in range(3):
+            change()
+    for mode in (sg.no_grad(), sg.enable_grad()):
+        with mode, pytest.raises(RuntimeError, match="Inplace update to inference tensor outside"):
+            change()
+    with sg.inference_mode():
+        assert change().tolist() == [5, 5]
+
+
+def test_loops_of_compiled_steps_meet_an_inference_tensor():
+    w = leaf(2)
+    step = sg.compile(lambda x: (x * w).sum().backward())
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        step.loop([sg.ones(2)] * 3 + [made_in_inference(2)] * 2)
+    assert w.grad.tolist() == [3, 3]
+
+
 def test_compiled_functions_know_inference_tensors():
     @sg.compile
     def told(x):
@@ -464,6 +485,7 @@ def test_compiled_functions_know_inference_tensors():
     x = made_in_inference(2)
     for _ in range(3):
         assert [told(sg.ones(2)).tolist(), told(x).tolist()] == [[3, 3], [2, 2]]
+    assert told.recompiles[1] == "x: a tensor of inference_mode"
 
 
 def test_records_look_for_inference_tensors_as_long_as_there_are_some():
