@@ -193,6 +193,10 @@ SHORT_NAMES: dict[str, np.dtype] = {
 PYTORCH = "torch."
 
 
+def _all_names() -> str:
+    return ", ".join(dict.fromkeys([*map(str, SHORT), BFLOAT16]))  # bfloat16 is in the table once it is in use
+
+
 def as_dtype(dtype: Any) -> np.dtype:
     """Normalize what NumPy takes for a dtype; `float` is float64 and `int` int64, as in NumPy and PyTorch.
 
@@ -203,7 +207,7 @@ def as_dtype(dtype: Any) -> np.dtype:
         if own is not None:
             return own
         use = (
-            "float32: tensors here are of 32 or 64 bits" if dtype.is_floating_point or dtype.is_complex else "an integer dtype"
+            "float16, float32 or float64" if dtype.is_floating_point or dtype.is_complex else "an integer dtype"
         )
         raise DTypeError(f"dtype {dtype.name} is not supported", f"use {use}")
     if dtype.__class__ is str and dtype.startswith(PYTORCH):
@@ -217,10 +221,10 @@ def as_dtype(dtype: Any) -> np.dtype:
         of = getattr(dtype, "dtype", None)
         if isinstance(of, DType):  # of the class of its tensors, `sg.LongTensor`
             return as_dtype(of)
-        raise DTypeError(f"{dtype!r} is not a dtype", f"use one of {', '.join(map(str, SHORT))}") from None
+        raise DTypeError(f"{dtype!r} is not a dtype", f"use one of {_all_names()}") from None
     result = result if result.isnative else result.newbyteorder("=")
     if result not in SUPPORTED:
         if result.name == BFLOAT16:
             return bfloat16.numpy  # type: ignore[return-value]
-        raise DTypeError(f"dtype {result} is not supported", f"use one of {', '.join(map(str, SHORT))}")
+        raise DTypeError(f"dtype {result} is not supported", f"use one of {_all_names()}")
     return result

@@ -31,7 +31,6 @@ FAMILIES = (
     (r"(mps|xpu|mtia|cpu|hpu)$|Event$|Stream$|get_device_module|.*_ipu_|.*_xla_|is_vulkan", "all tensors are on the CPU, and "
      "results are there when a function returns"),
     (r"(.*Storage(Base)?|storage)$", "x.numpy() is the memory of a tensor, x.data_ptr() its address"),
-    (r"(HalfTensor|BFloat16Tensor)$", "use FloatTensor: tensors here are of 32 or 64 bits"),
     (r"(batch_norm_(stats|elemt|gather|backward|update)|native_\w+|embedding_renorm_|slice_inverse|convolution$)",
      "it is a part of PyTorch's functions of layers: use those of nn.functional"),
     (r"(gru|lstm|rnn_tanh|rnn_relu)$", "use nn.GRU, nn.LSTM or nn.RNN, which hold the weights"),
