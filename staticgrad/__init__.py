@@ -44,11 +44,13 @@ from .base.dtypes import (
 from .base.number_limits import finfo, iinfo
 from .base.types import category, set_default_dtype
 from .eager import (
+    BFloat16Tensor,
     BoolTensor,
     ByteTensor,
     CharTensor,
     DoubleTensor,
     FloatTensor,
+    HalfTensor,
     IntTensor,
     LongTensor,
     ShortTensor,
@@ -467,8 +469,8 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "AnomalyError", "ArgumentError", "ArgumentTypeError", "AxisError",
-    "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError",
-    "DataDependentError", "DeviceError", "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator",
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError",
+    "DataDependentError", "DeviceError", "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator", "HalfTensor",
     "MissingFeedError",
     "GradientError", "Graph", "GraphError", "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor",
     "Operation", "OutOfMemoryError", "Session", "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor",

@@ -206,9 +206,7 @@ def as_dtype(dtype: Any) -> np.dtype:
         own: np.dtype | None = dtype.numpy
         if own is not None:
             return own
-        use = (
-            "float16, float32 or float64" if dtype.is_floating_point or dtype.is_complex else "an integer dtype"
-        )
+        use = "float16, float32 or float64" if dtype.is_floating_point or dtype.is_complex else "an integer dtype"
         raise DTypeError(f"dtype {dtype.name} is not supported", f"use {use}")
     if dtype.__class__ is str and dtype.startswith(PYTORCH):
         name = dtype.removeprefix(PYTORCH)

@@ -8,11 +8,13 @@ from . import execution, function_nodes, inplace_methods, python_functions  # no
 from .backward import backward, grad
 from .calls import composites, fast_ops  # noqa: F401 - as these
 from .creation import (
+    BFloat16Tensor,
     BoolTensor,
     ByteTensor,
     CharTensor,
     DoubleTensor,
     FloatTensor,
+    HalfTensor,
     IntTensor,
     LongTensor,
     ShortTensor,
@@ -47,11 +49,13 @@ frontends.late("eager.tape_graph", "replay")
 frontends.late("eager.calls.routes", "route")
 
 __all__ = [
+    "BFloat16Tensor",
     "BoolTensor",
     "ByteTensor",
     "CharTensor",
     "DoubleTensor",
     "FloatTensor",
+    "HalfTensor",
     "IntTensor",
     "LongTensor",
     "PublicTensor",

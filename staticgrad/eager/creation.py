@@ -433,6 +433,8 @@ def _of_dtype(name: str) -> Any:
     return _OfDType(name, (), {"dtype": TENSOR_NAMES[name], "__doc__": doc, "__module__": "staticgrad"})
 
 
+HalfTensor = _of_dtype("HalfTensor")
+BFloat16Tensor = _of_dtype("BFloat16Tensor")
 FloatTensor = _of_dtype("FloatTensor")
 DoubleTensor = _of_dtype("DoubleTensor")
 ByteTensor = _of_dtype("ByteTensor")
