@@ -201,7 +201,7 @@ DAMAGE = {
     "half": lambda whole: whole[: len(whole) // 2],
     "nothing": lambda whole: b"",
     "other end": lambda whole: whole[:-3] + b"abc",
-    "a byte": lambda whole: whole[:50] + b"\0" + whole[51:],
+    "a byte": lambda whole: whole[:50] + bytes([whole[50] ^ 255]) + whole[51:],
 }
 
 

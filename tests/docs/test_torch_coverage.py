@@ -33,7 +33,8 @@ def test_the_page_agrees_with_the_records():
         ("torch", "cumsum", ["✓", "✓", "-", "✓", "native"]),
         ("torch", "argmax", ["✓", "-", "-", "✓", "native"]),
         ("torch", "nonzero", ["✓", "-", "-", "✗", "eager"]),
-        ("torch.linalg", "inv", ["✓", "✓", "✓", "✓", "host"]),
+        ("torch.linalg", "inv", ["✓", "✓", "✓", "✓", "native"]),
+        ("torch.linalg", "pinv", ["✓", "✓", "✓", "✓", "host"]),
     ],
 )
 def test_cells(space, name, expected):

@@ -477,7 +477,7 @@ def test_the_front_has_itself_as_a_member_and_parts_of_pytorch_that_are_not_buil
         assert not hasattr(torch.distributed.rpc, "api")
         assert not torch.onnx.is_in_onnx_export()
         assert not torch.profiler.kineto_available()
-        assert torch.amp.custom_fwd(cast_inputs=torch.float32, device_type="cuda")(len) is len
+        assert torch.amp.custom_fwd(cast_inputs=torch.float32, device_type="cuda")(len).__wrapped__ is len
         assert torch.cuda.amp.custom_bwd(len) is len
 
 

@@ -15,7 +15,7 @@ from ...ir import Call, Layout, Native, Node, OpDef, Routine, define
 from ...operators import F, Tensor, apply, torch_function
 from .. import attributes as at
 from .. import return_types
-from ..batching import leading, one_by_one
+from ..batching import leading, with_axes
 from ..operands import dtype_of, extent, extents, in_mode_of, ndim_of
 from ..over_complex import HOLOMORPHIC, LINEAR
 from ..rules import Rule, unbroadcast
@@ -300,12 +300,20 @@ def _apply_of_factors(g: Any, node: Any, out: Any, factors: Any, b: Any) -> Any:
     return F.concatenate([both, F.zeros_like(pivots)], axis)
 
 
+def _apply_batch(samples: Any, node: Any, factors: Any, b: Any) -> Any:
+    """As of other systems; the factors have one axis less than the matrix."""
+    given, sides = (t.ndim for t in node.types)
+    rank = max(given + 1, sides)
+    packed, b = samples.spread([factors, b])
+    return apply(node.op, with_axes(packed, True, given, rank - 1), with_axes(b, True, sides, rank), **node.attrs)
+
+
 apply_lu_op: OpDef = host_record(
     "apply_lu", _apply_infer, _apply_eval,
     (_apply_of_factors, lambda g, node, out, factors, b: unbroadcast(
         apply(apply_lu_op, factors, g, turned=not node.attrs["turned"]), b)),
     {"turned": at.flag}, "X with A X = B from the flat factors of A, or with A.T X = B.",
-    batch=one_by_one, emit=Native(_apply_plan), fails=False,
+    batch=_apply_batch, emit=Native(_apply_plan), fails=False,
 )  # fmt: skip
 
 
