@@ -123,6 +123,7 @@ def composite(function: Function) -> Function:
         nonlocal made
         if made is None:
             made = frontends.composite(function)
+            call.__wrapped__ = made  # files of calls name a function by its decorators
             made.public.extend(call.public)  # type: ignore[attr-defined]
         return made(*args, **named)
 

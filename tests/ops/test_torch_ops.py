@@ -45,7 +45,6 @@ KNOWN: dict[str, str] = {
     "nn.functional.group_norm": "a negative eps is refused",
     "nn.functional.layer_norm": "a negative eps is refused",
     "nn.functional.rms_norm": "a negative eps is refused",
-    "nextafter": "no gradient flows, there it is not defined",
     "special.bessel_j0": "SciPy's values are nearer to the exact ones",
     "special.bessel_y1": "SciPy's values are nearer to the exact ones",
     "svd": "of complex matrices, samples of losses that depend on phases are refused there",

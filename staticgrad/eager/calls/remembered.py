@@ -309,10 +309,11 @@ def named(value: Any) -> tuple[str, str, int]:
         found = importlib.import_module(place)
         for part in name.split("."):
             found = getattr(found, part, None)
-    for depth in range(8):
+    depth = 0
+    while found is not None:
         if found is value:
             return place, name, depth
-        found = getattr(found, "__wrapped__", None)
+        found, depth = getattr(found, "__wrapped__", None), depth + 1
     raise pickle.PicklingError(name)
 
 
