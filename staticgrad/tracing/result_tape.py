@@ -281,7 +281,9 @@ class _Run:
                 source = given[key] if kind == "argument" else key.tensor
                 self.saved.append(source if _counts(source) else wrap(np.array(getattr(source, "_data", source))))
         if tape.recompute is not None:
-            self.arrays = [a if _counts(x) else a.copy() for a, x in zip(arrays, given, strict=True)]
+            # After those of the arguments come numbers and gradients that the run read, whose changes nobody counts.
+            counted = len(given)
+            self.arrays = [a if i < counted and _counts(given[i]) else a.copy() for i, a in enumerate(arrays)]
             self.saved += [x for x in given if _counts(x)]  # a backward pass notices their changes
             self.saved += [cell.tensor for cell in tape.reread if _counts(cell.tensor)]
 
