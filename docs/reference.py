@@ -16,6 +16,7 @@ ROOMS = {
     "functions": ("Functions of tensors", ("functions", "torch_names", "functional", "ops", "operators", "func")),
     "graphs": ("Graphs and sessions", ("static",)),
     "compile": ("Compile", ("tracing", "compiler", "numba_ops")),
+    "training": ("Training", ("utils",)),
     "inspect": ("Inspect and exchange", ("ir", "interchange", "serialization", "viz", "namespaces")),
     "errors": ("Errors", ("errors",)),
 }
@@ -27,6 +28,7 @@ UNLISTED = ("staticgrad.safetensors",)
 RETURNED = {
     "compile": ("staticgrad.tracing.function.CompiledFunction", "staticgrad.compiler.execute.plan.Plan"),
     "inspect": ("staticgrad.viz.comparison.Comparison",),
+    "training": ("staticgrad.utils.training.History",),
 }
 """Classes that have no public name, because users get their instances from public functions."""
 

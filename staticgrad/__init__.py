@@ -231,6 +231,7 @@ if TYPE_CHECKING:
     )
     from .torch_names import *  # noqa: F403 - the public functions of tensors, listed there
     from .tracing import compile, print
+    from .utils.training import fit
     from .viz.compare import compare
     from .viz.draw import draw
     from .viz.verbs import explain, plan_diff, profile, to_dot, to_graphml, to_networkx, to_text
@@ -284,6 +285,7 @@ _MODULES = {
         "rrelu_", "selu", "selu_", "threshold", "threshold_", "triplet_margin_loss",
     ),
     ".tracing": ("compile", "print"),
+    ".utils.training": ("fit",),
     ".func": ("vmap",),
     ".namespaces.fronts": ("as_torch",),
 }  # fmt: skip
@@ -480,8 +482,9 @@ __all__ = [
     "autograd", "backends", "bfloat16", "bool", "bool_", "can_cast", "cdouble", "cfloat", "channels_last", "compare", "compile",
     "complex128", "complex64", "constant", "contiguous_format", "control_dependencies", "cuda", "debug", "detach",
     "detect_anomaly", "device", "distributions", "double", "draw", "dtype", "e", "eager_kernels", "empty", "empty_permuted",
-    "empty_strided", "enable_grad", "explain", "eye", "fft", "finfo", "float", "float16", "float32", "float64", "from_dlpack",
-    "from_file", "from_json", "from_numpy", "from_torch", "frombuffer", "full", "func", "functional", "get_collection",
+    "empty_strided", "enable_grad", "explain", "eye", "fft", "finfo", "fit", "float", "float16", "float32", "float64",
+    "from_dlpack", "from_file", "from_json", "from_numpy", "from_torch", "frombuffer", "full", "func", "functional",
+    "get_collection",
     "get_default_device", "get_default_dtype", "get_default_graph", "get_default_session", "get_deterministic_debug_mode",
     "get_device", "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads", "get_rng_state",
     "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "half",

@@ -24,6 +24,7 @@ examples
   staticgrad torch --compile train.py                          its training steps compiled
   staticgrad torch --compare 20 train.py                       20 steps in PyTorch, eagerly and compiled, side by side
   staticgrad tf1 train.py                                      a TensorFlow 1 program, as it is
+  staticgrad init train.py                                     a training script to begin with
   staticgrad doctor                                            what is slow here, and how to mend it
 
 exit codes
@@ -131,9 +132,14 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--seed", type=int, default=0, help="of the arguments that --shapes makes")
     one.add_argument("--repeats", type=int, default=50, help="how often each instruction is timed (50)")
     one.add_argument("--json", action="store_true", help="print data, not text")
-    command("doctor", "versions, BLAS, threads, cache; what is slow and how to mend it", "doctor").add_argument(
-        "--json", action="store_true", help="print data, not text"
+    one = command("init", "write a training script to begin with", "init")
+    one.add_argument("file", metavar="FILE.py")
+    one.add_argument(
+        "--dialect", choices=("torch", "tf1"), default="torch", help="a step of tensors, or a graph and a session (torch)"
     )
+    one = command("doctor", "versions, BLAS, threads, cache; what is slow and how to mend it", "doctor")
+    one.add_argument("--json", action="store_true", help="print data, not text")
+    one.add_argument("--report", action="store_true", help="print what a report of a defect needs: no folders, no data")
     return top
 
 

@@ -930,7 +930,7 @@ def einsum(equation: str, *operands: TensorLike) -> Tensor:
     """The sum over repeated subscripts, `einsum("bij,bjk->bik", x, y)`; "..." stands for axes that broadcast.
 
     A subscript that the result lacks is summed over; without "->" the result has those that occur once, in alphabetical
-    order. Several operands are joined in the order that opt_einsum finds cheapest. Raises ArgumentError for a malformed
+    order. Several operands are joined in the cheapest order of pairs. Raises ArgumentError for a malformed
     equation, ShapeError for extents that don't fit.
 
     Examples:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 cuda: str | None = None
 hip: str | None = None
 xpu: str | None = None

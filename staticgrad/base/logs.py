@@ -11,6 +11,8 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from ..errors import user_line
+
 if TYPE_CHECKING:
     import logging
 
@@ -37,7 +39,11 @@ def debug(text: str, *args: Any) -> None:
         logger().debug(text, *args)
 
 
-def warn(text: str, stacklevel: int) -> None:
-    """A RuntimeWarning at the line of a caller, which the logger gets, too."""
+def warn(text: str, stacklevel: int | None = None) -> None:
+    """A RuntimeWarning at the line of a caller, that of the user where no level is given; the logger gets it, too."""
     logger().warning(text)
-    warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
+    line = user_line() if stacklevel is None else None
+    if line is not None:
+        warnings.warn_explicit(text, RuntimeWarning, line.file, line.line)
+    else:
+        warnings.warn(text, RuntimeWarning, stacklevel=1 + (stacklevel or 1))

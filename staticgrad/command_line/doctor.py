@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-NEEDED = ("numpy", "numba", "llvmlite", "networkx", "scipy", "threadpoolctl", "opt_einsum", "safetensors")
+NEEDED = ("numpy", "numba", "llvmlite", "networkx", "scipy", "threadpoolctl", "safetensors", "ml_dtypes")
 OPTIONAL = {"matplotlib": "pictures (sg.draw to .svg, .png and .pdf)", "torch": "comparisons with PyTorch"}
 VARIABLES = (
     "STATICGRAD_CACHE_DIR", "STATICGRAD_CACHE_LIMIT", "STATICGRAD_EAGER", "STATICGRAD_FASTCALL", "STATICGRAD_KERNELS",
@@ -30,6 +30,9 @@ def doctor(given: Namespace) -> int:
     """Print facts about this installation, and findings. 1 where something does not work."""
     known = facts()
     found = list(findings(known))
+    if given.report:
+        print(report(known, [finding.text for finding in found]))
+        return int(any(finding.broken for finding in found))
     if given.json:
         print(json.dumps({**known, "findings": [finding._asdict() for finding in found]}))
         return int(any(finding.broken for finding in found))
@@ -50,6 +53,7 @@ def doctor(given: Namespace) -> int:
 def facts() -> dict[str, dict[str, Any]]:
     """Versions, machine, BLAS, cache and environment."""
     from .. import __version__
+    from ..compiler.execute.limits import cpu_name
     from ..compiler.runtime.threads import get_num_threads
 
     versions: dict[str, Any] = {"staticgrad": __version__, "python": platform.python_version()}
@@ -57,7 +61,7 @@ def facts() -> dict[str, dict[str, Any]]:
     features = _cpu_features()
     machine = {
         "system": platform.platform(),
-        "CPU": _cpu_name(),
+        "CPU": cpu_name(),
         "CPUs": os.cpu_count(),
         "CPUs of this process": get_num_threads(),
         "vectors": next((text for name, text in WIDTHS.items() if features.get(name)), "128 bits or unknown"),
@@ -74,6 +78,22 @@ def facts() -> dict[str, dict[str, Any]]:
     }
 
 
+def report(known: dict[str, dict[str, Any]], found: list[str]) -> str:
+    """The same for a report of a defect, in Markdown, without folders, and the hashes of the kernel cache's latest files."""
+    from ..compiler.backend import disk_cache
+
+    latest = disk_cache.entries(disk_cache.folder())[-LATEST:]
+    parts = {title: {name: value for name, value in rows.items() if name != "folder"} for title, rows in known.items()}
+    parts["environment"] = {n: "set" if os.sep in str(value) else value for n, value in known["environment"].items()}
+    home = os.path.expanduser("~")
+    parts["findings"] = {str(i): text.replace(disk_cache.where(), "CACHE").replace(home, "~") for i, text in enumerate(found)}
+    parts["latest files of the cache"] = {str(i): entry.name for i, entry in enumerate(latest)}
+    blocks = ["\n".join([title, *(f"  {name}: {value}" for name, value in rows.items())]) for title, rows in parts.items()]
+    return "```text\n" + "\n\n".join(blocks) + "\n```"
+
+
+LATEST = 20
+"""Files of the kernel cache that a report names."""
 WIDTHS = {
     "avx512f": "512 bits (AVX-512)",
     "avx2": "256 bits (AVX2)",
@@ -140,17 +160,6 @@ def _cpu_features() -> dict[str, bool]:
     except ImportError:
         return {}
     return dict(llvm.get_host_cpu_features())
-
-
-def _cpu_name() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            for line in file:
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def _blas() -> dict[str, Any]:

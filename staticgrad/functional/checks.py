@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..base.logs import warn
 from ..base.types import Shape, shape_text
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, TensorLike
@@ -31,6 +34,21 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: 
     if reduce is not None and not reduce:
         return "none"
     return "sum" if size_average is not None and not size_average else "mean"
+
+
+def warn_of_widened(weight: Tensor, x: Tensor) -> None:
+    """A warning, once, where a float64 array, as NumPy makes them, has weights of float32 compute in float64."""
+    global _widened
+    if not _widened and x.dtype == np.float64 and weight.dtype == np.float32:
+        _widened = True
+        warn(
+            "the input is float64 and the weights are float32, so this layer and those after it compute in float64, at half "
+            'the speed: write .astype("float32") where the data are loaded, or model.double()'
+        )
+
+
+_widened = False
+"""There was a warning in this process."""
 
 
 def fitting(a: Shape, b: Shape) -> bool:

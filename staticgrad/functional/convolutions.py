@@ -18,6 +18,7 @@ from ..ops.convolution import check_conv, conv_input_op, conv_op
 from ..ops.gathering import scatter_op
 from ..ops.padding import pad as padded
 from ..ops.settings import batched, operand, padding_of, positive_numbers, size_text, whole_numbers
+from .checks import warn_of_widened
 
 Pairs = tuple[tuple[int, int], ...]
 AXES = "length", "height", "width"
@@ -27,6 +28,7 @@ def _conv(
     name: str, axes: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Tensor:
     x, weight = operand(x), operand(weight)
+    warn_of_widened(weight, x)
     if len(weight.shape) != axes + 2:
         raise ShapeError(f"{name}: the weight needs {axes + 2} axes (out, in / groups, *kernel), got {size_text(weight.shape)}")
     x, lacked = batched(name, x, axes)

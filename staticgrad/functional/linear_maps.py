@@ -7,7 +7,7 @@ from ..eager.calls.composites import composite
 from ..errors import ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
 from ..ops.settings import operand
-from .checks import fitting
+from .checks import fitting, warn_of_widened
 
 
 @spelled
@@ -22,6 +22,7 @@ def linear(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None
         torch.Size([4, 2])
     """
     x, weight = operand(input), operand(weight)
+    warn_of_widened(weight, x)
     rows, columns = x.shape, weight.shape
     if len(columns) == 1 and rows:
         product = F.matmul(x, weight)

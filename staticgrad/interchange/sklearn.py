@@ -26,6 +26,8 @@ from ..functional import cross_entropy, mse_loss, softmax  # noqa: E402
 from ..namespaces.random import get_rng_state, set_rng_state  # noqa: E402
 from ..nn import Linear, Module, ReLU, Sequential  # noqa: E402
 from ..tracing import compile  # noqa: E402
+from ..utils.data import DataLoader, TensorDataset  # noqa: E402
+from ..utils.training import fit  # noqa: E402
 
 Loss = Callable[[Any, Any], Any]
 
@@ -33,7 +35,7 @@ __all__ = ["Classifier", "Regressor"]
 
 
 class _Estimator(BaseEstimator):  # type: ignore[misc]
-    """What both have: the training loop and the module's outputs."""
+    """What both have: the training and the module's outputs."""
 
     module_: Module
     n_features_in_: int
@@ -73,8 +75,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         kind = getattr(optim, self.optimizer, None)
         if kind is None:
             raise ArgumentError(f"optimizer: there is no {self.optimizer!r} in staticgrad.optim")
-        random = check_random_state(self.random_state)
-        with _seeded(int(random.randint(2**31 - 1))):
+        with _seeded(int(check_random_state(self.random_state).randint(2**31 - 1))):
             module = self._built(x.shape[1], outputs).train()
             if any(getattr(m, "has_uninitialized_params", bool)() for m in module.modules()):
                 with no_grad():
@@ -83,22 +84,13 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
 
             def step(rows: Any, targets: Any) -> Any:
                 value = loss(module(rows), targets)
-                optimizer.zero_grad()
-                value.backward()
-                optimizer.step()
+                optimizer.minimize(value)
                 return value.detach()
 
-            run: Any = compile(step) if self.compiled else step
-            curve = []
-            for _ in range(self.epochs):
-                order = random.permutation(len(x))
-                losses = []
-                for first in range(0, len(x), self.batch_size):
-                    chosen = order[first : first + self.batch_size]
-                    losses.append(run(Tensor(x[chosen]), Tensor(y[chosen])).item() * len(chosen))
-                curve.append(sum(losses) / len(x))
+            batches: DataLoader[Any] = DataLoader(TensorDataset(Tensor(x), Tensor(y)), self.batch_size, shuffle=True)
+            history = fit(compile(step) if self.compiled else step, batches, epochs=self.epochs, progress=False)
         self.module_ = module.eval()
-        self.loss_curve_ = curve
+        self.loss_curve_ = [seen["train"] for seen in history.evaluations]
         self.n_iter_ = self.epochs
 
     def _outputs(self, x: Any) -> Tensor:

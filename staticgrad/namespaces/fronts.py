@@ -125,6 +125,13 @@ class Front(Finder):
             self._taken()
             sys.modules.update(self.others)
 
+    def otherwise(self, path: str, name: str) -> Any:
+        """A module below a module of the front, which a program may keep: it is this library's after the end as well."""
+        if self.users:
+            return super().otherwise(path, name)
+        with self.open():
+            return super().otherwise(path, name)
+
     def begin(self) -> None:
         """What else is to be done while the name means this library."""
 

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..base.signals import module
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, numpy_twin, one_node, public
 from .settings import operand
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+MOST = 5
+"""Operands whose orders are all tried."""
+UNLIMITED = 1 << 62
+"""Elements of a product on the way."""
 
 
 @public
@@ -22,7 +25,7 @@ def einsum(equation: str, *operands: TensorLike) -> Tensor:
     """The sum over repeated subscripts, `einsum("bij,bjk->bik", x, y)`; "..." stands for axes that broadcast.
 
     A subscript that the result lacks is summed over; without "->" the result has those that occur once, in alphabetical
-    order. Several operands are joined in the order that opt_einsum finds cheapest. Raises ArgumentError for a malformed
+    order. Several operands are joined in the cheapest order of pairs. Raises ArgumentError for a malformed
     equation, ShapeError for extents that don't fit.
 
     Examples:
@@ -110,8 +113,10 @@ def _order(terms: list[str], result: str, values: list[Any]) -> list[tuple[int, 
         return [(0, 1)] * (len(values) - 1)
     if any(None in x.shape for x in values):
         return [(0, 1)] + [(0, len(values) - 2 - k) for k in range(len(values) - 2)]
-    path = module("opt_einsum").contract_path(f"{','.join(terms)}->{result}", *(x.shape for x in values), shapes=True)[0]
-    return [(step[0], step[1]) for step in path if len(step) == 2]
+    search = "optimal" if len(values) <= MOST else "greedy"
+    shapes = [np.broadcast_to(0.0, x.shape) for x in values]
+    steps = np.einsum_path(f"{','.join(terms)}->{result}", *shapes, optimize=(search, UNLIMITED))[0][1:]
+    return [pair for step in steps for pair in [(step[0], step[1]), *[(0, 1)] * (len(step) - 2)]]
 
 
 def _without_repeats(term: str, x: Any) -> tuple[str, Any]:

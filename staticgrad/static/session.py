@@ -179,14 +179,48 @@ class Session:
         node = element(self.graph, variable)
         if node.op.leaf != "variable":
             raise GraphError(f"only variables can be loaded, got {variable!r}", "feed other tensors when you run")
-        array = Feed(node).accept(value)
-        cell = node.attrs["cell"]
+        self._set({node: Feed(node).accept(value)})
+
+    def _set(self, arrays: Mapping[Node, np.ndarray]) -> None:
         with self._values.lock:
             self._values.check_open()
-            if cell in self._values.store:
-                self._values.store[cell][...] = array
-            else:
-                self._values.store[cell] = array.copy()
+            for node, array in arrays.items():
+                cell = node.attrs["cell"]
+                if cell in self._values.store:
+                    self._values.store[cell][...] = array
+                else:
+                    self._values.store[cell] = array.copy()
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Copies of the values that this session has, by the names of variables; the random generators of the graph's own are
+        among them. `sg.save`, `sg.distributed.checkpoint` and `sg.fit` take it, the latter two the session itself.
+
+        Examples:
+            >>> w = sg.Variable([1.0, 2.0], name="w")
+            >>> with sg.Session() as sess:
+            ...     sess.run(sg.global_variables_initializer())
+            ...     sess.state_dict()
+            {'w': array([1., 2.], dtype=float32)}
+        """
+        with self._values.lock:
+            self._values.check_open()
+            store = self._values.store
+            return {
+                name: store[node.attrs["cell"]].copy()
+                for name, node in self._state_nodes().items()
+                if node.attrs["cell"] in store
+            }
+
+    def load_state_dict(self, state_dict: Mapping[str, TensorLike]) -> None:
+        """Set the values that `state_dict` of a session of this graph gave; variables without an entry keep theirs. Raises
+        GraphError for a name that the graph doesn't have, FeedError for a wrong shape or dtype; nothing is changed then."""
+        nodes = self._state_nodes()
+        if unknown := [name for name in state_dict if name not in nodes]:
+            raise GraphError(f"the graph has no variable {unknown[0]!r}", f"it has {', '.join(nodes)}")
+        self._set({nodes[name]: Feed(nodes[name]).accept(value) for name, value in state_dict.items()})
+
+    def _state_nodes(self) -> dict[str, Node]:
+        return {self.graph.name_of(node): node for node in self.graph.nodes if node.op.leaf == "variable"}
 
     # the way from structures to programs --------------------------------------------------------------------------
 

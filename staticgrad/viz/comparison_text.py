@@ -91,11 +91,20 @@ def difference_rows(comparison: Comparison) -> tuple[list[str], list[list[str]],
 
 def verdict(comparison: Comparison) -> str:
     """See `Comparison.verdict`."""
-    parts = [_agreement(comparison), *_speed(comparison)]
+    parts = [_agreement(comparison), *_speed(comparison)] if len(comparison.modes) > 1 else [_course(comparison.modes[0])]
     failed = [mode.name for mode in comparison.modes if mode.error]
     if failed:
         parts.append(f"Could not be run: {', '.join(failed)}.")
     return " ".join(part for part in parts if part)
+
+
+def _course(mode: Mode) -> str:
+    """What there is to say of one mode alone, such as a training."""
+    if mode.error:
+        return ""
+    told = f"A step takes {time_text(mode.call_us)} (the median of {len(mode.times_us):,d})." if mode.times_us else ""
+    fell = f" The loss goes from {mode.losses[0]:.4g} to {mode.losses[-1]:.4g}." if len(mode.losses) > 1 else ""
+    return f"{told}{fell}".strip()
 
 
 def _agreement(comparison: Comparison) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -111,6 +112,9 @@ CASES: list[tuple[str, int, str, str]] = [
     ("run .", 2, "", "is no exported step"),
     ("cache clear --to much", 2, "", "'much' is no size"),
     ("cache eager none.py", 2, "", "there is no file none.py"),
+    ("init program.py", 2, "", "staticgrad init: program.py exists already"),
+    ("init no/train.py", 2, "", "there is no folder"),
+    ("doctor --report", 0, "latest files of the cache", ""),
     ("--version", 0, sg.__version__, ""),
     ("", 2, "usage: staticgrad", ""),
 ]
@@ -246,3 +250,26 @@ def test_as_a_module():
         [sys.executable, "-m", "staticgrad", "explain", "none.py:f"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (2, "staticgrad explain: there is no file none.py\n")
+
+
+@pytest.mark.parametrize("dialect", ["torch", "tf1"])
+def test_a_script_to_begin_with_trains_as_it_is(dialect: str, tmp_path: Path):
+    file = tmp_path / "train.py"
+    assert main(["init", str(file), "--dialect", dialect]) == 0
+    assert len(file.read_text().splitlines()) <= 40
+    for _ in range(2):  # the second run finds what the first one left
+        done = subprocess.run([sys.executable, str(file)], cwd=tmp_path, capture_output=True, text=True, check=True)
+        found = re.fullmatch(r"best after \d+ steps: (0\.\d+); see report.html\n", done.stdout)
+        assert found, done.stdout
+        assert float(found[1]) < 0.2
+    assert (tmp_path / "report.html").exists()
+
+
+def test_a_report_of_a_defect_names_no_folder(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("STATICGRAD_CACHE_LIMIT", "3GB")
+    main(["doctor", "--report"])
+    text = capsys.readouterr().out
+    assert "numpy" in text
+    assert "STATICGRAD_CACHE_LIMIT: 3GB" in text
+    for private in (str(Path.home()), disk_cache.where(), str(Path.cwd())):
+        assert private not in text

@@ -143,3 +143,44 @@ def test_an_error_in_one_process_ends_all(tmp_path):
     assert ended.returncode != 0
     assert "ValueError: no data" in ended.stderr
     assert f"rank 1 failed (ValueError, {program}:5): all ranks end" in ended.stderr
+
+
+def test_fit_goes_on_in_all_processes(tmp_path):
+    """Each has its own losses and random numbers; what they decide by is the mean over them."""
+    program = tmp_path / "train.py"
+    program.write_text(
+        "import sys\n"
+        "import numpy as np\n"
+        "import staticgrad as sg\n"
+        "import staticgrad.distributed as dist\n"
+        "from staticgrad import functional as F, nn, optim\n"
+        "from staticgrad.utils.data import DataLoader, DistributedSampler, TensorDataset\n"
+        "dist.init_process_group()\n"
+        "sg.manual_seed(1)\n"
+        "model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 1)))\n"
+        "opt = optim.Adam(model.parameters(), lr=0.1)\n"
+        "data = TensorDataset(sg.randn(24, 3), sg.randn(24, 1))\n"
+        "loader = DataLoader(data, 4, sampler=DistributedSampler(data))\n"
+        "sg.manual_seed(dist.get_rank())\n"
+        "calls = 0\n"
+        "def step(x, y):\n"
+        "    global calls\n"
+        "    calls += 1\n"
+        "    if calls == 5 and sys.argv[2] == 'stop':\n"
+        "        sys.exit(0)\n"
+        "    loss = F.mse_loss(model(x), y)\n"
+        "    opt.minimize(loss)\n"
+        "    return loss\n"
+        "folder = {} if sys.argv[1] == '-' else {'checkpoint': sys.argv[1]}\n"
+        "found = sg.fit(step, loader, epochs=3, every=2, evaluate=lambda: float(dist.get_rank()), progress=False,\n"
+        "               state={'model': model, 'opt': opt}, **folder)\n"
+        "weights = [p.detach().numpy().tobytes().hex() for p in model.parameters()]\n"
+        "sys.stdout.write(f'{dist.get_rank()} {found.losses.tolist()} {found.evaluations} {weights}\\n')\n"
+    )
+    whole = launch(str(program), "-", "go")
+    assert whole.returncode == 0, whole.stderr
+    launch(str(program), str(tmp_path / "run"), "stop")
+    again = launch(str(program), str(tmp_path / "run"), "go")
+    assert again.returncode == 0, again.stderr
+    assert sorted(again.stdout.splitlines()) == sorted(whole.stdout.splitlines())
+    assert whole.stdout.count("'loss': 0.5") == 2 * 5

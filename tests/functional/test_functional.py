@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import staticgrad as sg
 import staticgrad.functional as F
+from staticgrad import nn
 from staticgrad.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from staticgrad.functional import checks
 
 rng = np.random.default_rng(0)
 N, C = 5, 3
@@ -321,3 +325,21 @@ def test_bad_labels_have_one_text_in_every_mode(name, numerics):
     assert caught.value.summary == text
     assert detail in caught.value.details or not detail
     assert caught.value.where.file == __file__
+
+
+def test_a_float64_array_into_a_float32_model_warns_once(monkeypatch):
+    monkeypatch.setattr(checks, "_widened", False)
+    model = nn.Linear(3, 2)
+    x = np.ones((4, 3))
+    with pytest.warns(RuntimeWarning, match="the input is float64 and the weights are float32") as caught:
+        assert model(sg.tensor(x)).dtype == sg.float64
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model(sg.tensor(x))
+        nn.Conv1d(3, 2, 1)(sg.ones(1, 3, 4, dtype=sg.float64))
+    step = sg.compile(lambda x: model(x).sum())
+    step(x)
+    assert "bias, weight of float32 become float64, because x is" in str(step.explain(detail=True))
+    step(x.astype("float32"))
+    assert "become float64" not in str(step.explain(detail=True))

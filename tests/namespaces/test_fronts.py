@@ -22,6 +22,14 @@ from staticgrad.namespaces.torch_version import TorchVersion
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
+def test_modules_of_a_front_that_is_closed_are_its_own():
+    with sg.as_torch() as torch:
+        pass
+    assert torch.optim.Adam is sg.optim.Adam
+    assert torch.nn.functional.relu is sg.functional.relu
+    assert "torch" not in sys.modules or sys.modules["torch"] is not torch
+
+
 def test_torch_is_this_library_inside_and_is_put_back_outside():
     others = {name: sys.modules.pop(name) for name in [*sys.modules] if name == "torch" or name.startswith("torch.")}
     mine = sys.modules["torch"] = types.ModuleType("torch")

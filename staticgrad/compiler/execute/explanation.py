@@ -9,6 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ...base.types import TensorType
 from ...errors import ArgumentError
 from ...ir.text import clip
 from ..backend.kernel_cache import without_comments
@@ -312,7 +315,7 @@ def explanation(plan: Plan, *, detail: bool = False, why_not: tuple[Any, Any] | 
         edges,
         [(b.nbytes, b.offset, b.first, b.last) for b in arena_buffers(plan)],
         [f"{'yes' if d.fused else 'no '}  {d}" for d in plan.decisions],
-        list(plan.notes),
+        [*_widened(plan), *plan.notes],
         list(plan.rewrites),
         list(plan.passed),
         [f"{i.name} {i.node.type if i.node is not None else ''}" for i in plan.instructions if i.kind == "host"],
@@ -321,6 +324,15 @@ def explanation(plan: Plan, *, detail: bool = False, why_not: tuple[Any, Any] | 
         detail=detail,
         answer="" if why_not is None else answer(plan, edges, *why_not),
     )
+
+
+def _widened(plan: Plan) -> list[str]:
+    """A note on weights of float32 that an argument of float64 has cast."""
+    given = [feed.name or "an argument" for feed in plan.feeds if feed.dtype == np.float64 and feed.type.ndim]
+    wide = [node for node in plan.ir.nodes if isinstance(node.type, TensorType) and node.dtype == np.float64]
+    cast = {x.name for node in wide for x in node.inputs if x.op.leaf == "variable" and x.name and x.dtype == np.float32}
+    text = f'{", ".join(sorted(cast))} of float32 become float64, because {", ".join(given)} is: .astype("float32") is faster'
+    return [text] if cast and given else []
 
 
 def _row(i: int, instruction: Instruction, kernels: dict[str, int], depth: int) -> Row:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import html
 import itertools
 import json
+import platform
 import re
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ... import version
 from ...base.types import TensorType
 from ...compiler.backend.kernel_cache import without_comments
 from ...compiler.codegen.cost import Cost
 from ...compiler.execute.explain import Edge, arena_buffers, cost, critical_path_of, edges_of, source_of, trips
-from ...compiler.execute.limits import Limits, limits
+from ...compiler.execute.limits import Limits, cpu_name, limits
+from ...compiler.runtime.threads import get_num_threads
 from ...errors import StaticgradError
 from ...ir import Graph, Node
 from ...ir.text import clip, outputs_of
@@ -198,7 +202,15 @@ def page_data(comparison: Comparison) -> dict[str, Any]:
         data["plan"] = {"mode": planned.name, **plan_data(plans, titles, machine, texts)}
         data["limits"] = {"flops": machine.flops, "bandwidth": machine.bandwidth}
     data["texts"] = list(texts.known)
+    data["made"] = made()
     return data
+
+
+def made() -> str:
+    """When and where the figures were measured, with what."""
+    names = {"staticgrad": version.__version__, "Python": platform.python_version(), "NumPy": np.__version__}
+    versions = ", ".join(f"{name} {version}" for name, version in names.items())
+    return f"{datetime.now():%Y-%m-%d %H:%M}, {cpu_name()}, {get_num_threads()} threads; {versions}"
 
 
 def _native(mode: Mode, texts: Texts) -> tuple[list[Any], list[str], dict[str, Any]]:

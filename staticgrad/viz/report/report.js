@@ -24,7 +24,8 @@ const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "
 // figures
 
 page.append(h("header", {}, h("p", { class: "kicker" }, "staticgrad: one function, every mode"), h("h1", {}, data.function),
-  h("p", { class: `verdict ${data.verdict.includes("DISAGREE") ? "bad" : "good"}`, role: "status" }, data.verdict)));
+  h("p", { class: `verdict ${data.verdict.includes("DISAGREE") ? "bad" : "good"}`, role: "status" }, data.verdict),
+  h("p", { class: "note" }, data.made)));
 
 const count = (x) => (x === null ? "–" : x.toLocaleString("en"));
 const worst = (mode) => mode.differences.reduce((most, d) => (most && most.relative !== null && (d.relative === null || d.relative > most.relative) ? d : most || d), null);
@@ -67,7 +68,7 @@ function facts(pairs) {
 }
 const bar = (share) => h("span", { class: "bar", role: "img", "aria-label": `${Math.round(share * 100)}%` }, h("span", { style: `width:${Math.min(share * 100, 100).toFixed(1)}%` }));
 
-function instructionFacts(row) {
+function instructionFacts(row, lines = true) {
   return [facts([
     ["instruction", `${row.number}: ${row.kind}`], ["time", row.us === null ? "not timed" : timeText(row.us)],
     ["segment", cut ? texts[plan.segments[row.segment].title] : ""],
@@ -76,7 +77,7 @@ function instructionFacts(row) {
     ["operations", row.flops ? `${row.flops.toLocaleString("en")}${row.us ? `, ${rateText((row.flops / row.us) * 1e6, "flop/s")}` : ""}` : ""],
     ["bytes", `${bytesText(row.bytes)}${row.us ? `, ${bytesText((row.bytes / row.us) * 1e6)}/s` : ""}`], ["chunks", row.chunks > 1 ? row.chunks : ""],
     ["critical path", row.critical ? `on it; ${row.critical > 1 ? "no" : "a"} shorter chain leads around it` : ""]]),
-  row.lines.length ? h("h4", {}, "Your lines") : null, h("ul", { class: "lines" }, ...row.lines.map((at) => h("li", {}, line(texts[at])))),
+  ...(lines && row.lines.length ? [h("h4", {}, "Your lines"), h("ul", { class: "lines" }, ...row.lines.map((at) => h("li", {}, line(texts[at]))))] : []),
   row.source >= 0 ? h("h4", {}, `Source of kernel ${row.source}`) : null,
   row.source >= 0 ? h("pre", { class: "source", tabindex: 0, "aria-label": "Generated source" }, plan.sources[row.source]) : null];
 }
@@ -95,7 +96,7 @@ function describe(i, key) {
     parts.push(facts([["type", line(texts[type])], ["attributes", texts[attrs]], ["result", texts[results]],
       ["reads", names(view.near.up.get(key))], ["read by", names(view.near.down.get(key))]]));
     if (where) parts.push(h("h4", {}, "Your line"), h("ul", { class: "lines" }, h("li", {}, line(texts[where]))));
-    if (around >= 0) parts.push(h("h3", {}, `In ${instructions[around].title}`), ...instructionFacts(instructions[around]));
+    if (around >= 0) parts.push(h("h3", {}, `In ${instructions[around].title}`), ...instructionFacts(instructions[around], !where));
   }
   panel.replaceChildren(...parts.flat().filter(Boolean));
   panel.scrollTop = 0;
@@ -168,7 +169,7 @@ if (plan) {
   const kinds = [...new Set(instructions.map((row) => row.kind))].map((kind) => [kind, kindColor(kind)]);
   const timed = instructions.filter((row) => row.us !== null), roof = rooflineChart(instructions, data.limits, select), times = timelineChart(instructions, select, whole);
   const withMemory = plan.segments.filter((one) => one.memory.length), memory = h("div", {});
-  const showMemory = (one) => memory.replaceChildren(memoryChart(one, texts), h("figcaption", {}, `Memory over the schedule: each buffer from its first to its last use. The arena has ${bytesText(one.arena)}; ${bytesText(one.bound)} (line) are live at once.`));
+  const showMemory = (one) => memory.replaceChildren(memoryChart(one, texts), h("figcaption", {}, `Memory over the schedule: each buffer from its first to its last use. The arena has ${bytesText(one.arena)}; ${bytesText(one.bound)} (line) are live at once. The figure of the mode counts the results as well.`));
   const which = withMemory.length > 1 ? h("label", {}, "Memory of ", h("select", { id: "memory-of", onchange: (event) => showMemory(withMemory[event.target.value]) }, ...withMemory.map((one, i) => h("option", { value: i }, texts[one.title])))) : null;
   const largest = withMemory.reduce((most, one) => (most && most.arena >= one.arena ? most : one), null);
   if (largest) showMemory(largest);
@@ -176,10 +177,12 @@ if (plan) {
   const slowest = [...timed].sort((a, b) => b.us - a.us), shown = slowest.slice(0, 15);
   const cells = (row) => [h("button", { type: "button", class: "link", onclick: () => select(row.number) }, `${row.number} ${row.title}`), row.kind, timeText(row.us), row.share === null ? "–" : h("span", {}, bar(row.share), ` ${Math.round(row.share * 100)}%`),
     bytesText(row.bytes), row.flops.toLocaleString("en"), row.lines.length ? line(texts[row.lines[0]]) : ""];
+  const total = timed.reduce((sum, row) => sum + row.us, 0), stepped = data.modes.find((mode) => mode.name === plan.mode)?.call_us;
+  const sums = stepped && timed.length ? `One by one the instructions take ${timeText(total)}, a step takes ${timeText(stepped)}: a step also has the call from Python and the exchange with the other threads, and its operands come from further away; where it is faster, threads work on its instructions together.` : "";
   const head = ["instruction", "kind", "time", "of the limit", "bytes", "operations", "your line"];
   section("Kernels", h("p", {}, `${cut ? `The ${plural(plan.segments.length, "segment")} of ${plan.mode}, a plan each` : `The plan of ${plan.mode}`}: ${plural(instructions.length, "instruction")}, ${plural(plan.sources.length, "generated kernel")}. A click shows a kernel with its source.`),
     h("p", {}, ...plan.segments.map((one, i) => `Critical path${cut ? ` of segment ${i}` : ""}: a chain of ${plural(instructions.filter((row) => row.segment === i && row.critical).length, "instruction")} that takes ${Math.round(100 * one.critical)}% of the time of all. `)),
-    legend(kinds), times ? h("figure", {}, times) : null,
+    legend(kinds), times ? h("figure", {}, times, sums ? h("figcaption", {}, sums) : null) : null,
     h("div", { class: "two" }, roof ? h("figure", {}, roof, h("figcaption", {}, "A time is that of an instruction by itself, on operands in the cache.")) : null,
       withMemory.length ? h("figure", {}, which, memory) : null),
     h("h3", {}, "The slowest"), table("Slowest instructions", head, shown.map(cells), 2),
