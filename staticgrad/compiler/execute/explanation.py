@@ -330,7 +330,8 @@ def _widened(plan: Plan) -> list[str]:
     """A note on weights of float32 that an argument of float64 has cast."""
     given = [feed.name or "an argument" for feed in plan.feeds if feed.dtype == np.float64 and feed.type.ndim]
     wide = [node for node in plan.ir.nodes if isinstance(node.type, TensorType) and node.dtype == np.float64]
-    cast = {x.name for node in wide for x in node.inputs if x.op.leaf == "variable" and x.name and x.dtype == np.float32}
+    read = {source_of(x) for node in wide for x in node.inputs}
+    cast = {x.name for x in read if x.op.leaf == "variable" and x.name and x.dtype == np.float32}
     text = f'{", ".join(sorted(cast))} of float32 become float64, because {", ".join(given)} is: .astype("float32") is faster'
     return [text] if cast and given else []
 
