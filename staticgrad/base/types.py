@@ -286,6 +286,27 @@ class StackType(TensorType):
         return f"stack of {self.item!r}"
 
 
+class OpenType(TensorType):
+    """A value whose extents the run decides: an array of its own, of the type `item` as far as that is known."""
+
+    __slots__ = ("item",)
+
+    item: TensorType
+
+    def __init__(self, item: TensorType):
+        super().__init__((), item.dtype)
+        self.item = item
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpenType) and self.item == other.item
+
+    def __hash__(self) -> int:
+        return hash((OpenType, self.item))
+
+    def __repr__(self) -> str:
+        return f"{self.item!r} of the run"
+
+
 def type_of(array: Any) -> TensorType:
     """The type of an array, or of a tensor that has a shape."""
     return TensorType(tuple(array.shape), array.dtype)

@@ -1,6 +1,6 @@
 """The pipeline on one screen: from a prepared graph and feed shapes to a plan.
 
-specialize   bind extents
+specialize   bind extents; what has extents that the run decides becomes a program of its own
 check        a check for each index that nothing proves to be in range
 merge loops  a loop and the equal loop of its gradient become one
 stabilize    rewrite rules that need whole ops: log(softmax(x)) and the like
@@ -39,6 +39,7 @@ from .fusion.layout import Layouts
 from .lower.instruction_builder import Builder, written
 from .passes.functionalize import FunctionalGraph
 from .passes.index_ranges import check_indexes
+from .passes.open_extents import Make, divide
 from .passes.rewrite import narrow_products, simplify
 from .passes.specialize import expand, specialize
 from .passes.strict import run_on_host
@@ -62,14 +63,16 @@ def compile_plan(
     passes: Sequence[Pass] = (),
     when: float = NOW,
     budget: int | float | None = None,
+    make: Make | None = None,
 ) -> Plan:
     """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there.
     strict: with eager mode's bits, see `strict.py`. passes: of the user, see `user_passes.py`. when: kernels are compiled, see
-    `machine_code.code`; whoever runs the plan waits for workers, see `Plan.wait`. budget: of memory, see `memory_budget.py`."""
+    `machine_code.code`; whoever runs the plan waits for workers, see `Plan.wait`. budget: of memory, see `memory_budget.py`.
+    make: makes the programs of parts with extents that the run decides, see `open_extents.py`."""
     if budget is not None:
-        return _within_budget(budget, prepared, known, inspect, strict, passes, when)
-    decided = _decided(prepared, known, inspect, strict, passes)
-    return _scheduled(decided, prepared, known, strict, passes, when=when)
+        return _within_budget(budget, prepared, known, inspect, strict, passes, when, make)
+    decided = _decided(prepared, known, inspect, strict, passes, make=make)
+    return _scheduled(decided, prepared, known, strict, passes, when=when, make=make)
 
 
 def _within_budget(
@@ -80,13 +83,14 @@ def _within_budget(
     strict: bool,
     passes: Sequence[Pass],
     when: float,
+    make: Make | None,
 ) -> Plan:
     """The plan whose buffers are within a budget."""
     rewrites: list[tuple[str, str]] = []
     user = UserPasses(passes, len(prepared.results))
     given = prepared.kept
     wanted = [*prepared.results, *given]
-    graph, found = reduced(prepared.graph, wanted, known, rewrites, inspect, strict, user=user)
+    graph, found = reduced(prepared.graph, wanted, known, rewrites, inspect, strict, user=user, make=make)
 
     def arrange(graph: Graph, results: Sequence[Node], waits: dict[Node, Node], early: bool) -> tuple[Decided, Schedule]:
         decided = _grouped(graph, results, prepared, given, rewrites, user)
@@ -102,7 +106,7 @@ def _within_budget(
 
     def build(arranged: tuple[Decided, Schedule], builder: Builder) -> Plan:
         builder.stream.ask()
-        return _plan(*arranged, builder, prepared, known, strict, passes)
+        return _plan(*arranged, builder, prepared, known, strict, passes, make)
 
     return memory_budget.within(budget, graph, found, strict, arrange, lower, build)
 
@@ -116,6 +120,7 @@ def specialized_plan(
     origin: SymbolicProgram | None = None,
     when: float = NOW,
     budget: int | float | None = None,
+    make: Make | None = None,
 ) -> tuple[Plan, str]:
     """The same plan with decisions of an earlier trace where they hold, and which of the two happened, in words; "" for the
     first trace of a program. templates: of earlier traces; it grows. origin: the program over symbols that was filled in.
@@ -123,7 +128,7 @@ def specialized_plan(
     if strict or passes or prepared.deferred or budget is not None:
         why = "numerics are strict" if strict else "passes of the user decide for themselves" if passes else ""
         why = "memory has a budget" if budget is not None else why
-        plan = compile_plan(prepared, known, None, strict, passes, when, budget)
+        plan = compile_plan(prepared, known, None, strict, passes, when, budget, make)
         return plan, _anew(why or "sizes are known in the run", origin)
     types = [known[feed] for feed in prepared.feeds]
     reason, other = "", templates.error
@@ -179,14 +184,16 @@ def _decided(
     strict: bool = False,
     passes: Sequence[Pass] = (),
     specialized: bool = False,
+    make: Make | None = None,
 ) -> Decided:
     """All that comes before the schedule. specialized: extents are bound."""
     rewrites: list[tuple[str, str]] = []
     user = UserPasses(passes, len(prepared.results))
     given = prepared.kept
     graph, found = reduced(
-        prepared.graph, [*prepared.results, *given], known, rewrites, inspect, strict, user=user, specialized=specialized
-    )
+        prepared.graph, [*prepared.results, *given], known, rewrites, inspect, strict, user=user, specialized=specialized,
+        make=make,
+    )  # fmt: skip
     return _grouped(graph, found, prepared, given, rewrites, user)
 
 
@@ -226,13 +233,14 @@ def _scheduled(
     passes: Sequence[Pass] = (),
     write: Writer = written,
     when: float = NOW,
+    make: Make | None = None,
 ) -> Plan:
     """The schedule and the plan."""
     order = _order(decided, {})
     builder = Builder(
         decided.graph, decided.layouts, order, decided.feeds, decided.fetches, write, NOW if strict else when, strict
     ).build()
-    return _plan(decided, order, builder, prepared, known, strict, passes)
+    return _plan(decided, order, builder, prepared, known, strict, passes, make)
 
 
 def _plan(
@@ -243,13 +251,14 @@ def _plan(
     known: dict[Node, TensorType],
     strict: bool,
     passes: Sequence[Pass],
+    make: Make | None,
 ) -> Plan:
     """The plan of a program that is lowered."""
     stream = builder.stream
     plan = Plan(
         decided.graph, stream.instructions, builder, builder.fetches, decided.assigns,
         decided.decisions + stream.decisions, decided.rewrites, order.notes + decided.notes + stream.notes, decided.feeds,
-        prepared.draws, strict, decided.passed, Stages(prepared, known, strict, tuple(passes)),
+        prepared.draws, strict, decided.passed, Stages(prepared, known, strict, tuple(passes), make),
     )  # fmt: skip
     plan.held = _held(decided, order, strict)
     return plan
@@ -279,12 +288,13 @@ def reduced(
     inner: bool = False,
     user: UserPasses | None = None,
     specialized: bool = False,
+    make: Make | None = None,
 ) -> tuple[Graph, list[Node]]:
     """The passes before layouts, for a program or (inner) the body of a loop or branch, into which passes of the user don't
     look."""
 
     def body(graph: Graph, wanted: Sequence[Node], types: dict[Node, TensorType]) -> tuple[Graph, list[Node]]:
-        return reduced(graph, wanted, types, rewrites, inspect, inner=True)
+        return reduced(graph, wanted, types, rewrites, inspect, inner=True, make=make)
 
     def algebra(graph: Graph, wanted: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
         graph, first = simplify(graph, wanted, ALGEBRA, rewrites)
@@ -292,8 +302,16 @@ def reduced(
         return graph, {old: second[new] for old, new in first.items() if new in second}
 
     loops = has_subgraphs(graph)
+
+    def bind(graph: Graph, wanted: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
+        graph, first = specialize(graph, wanted, known, None if user is None else user.notes)
+        if make is None:
+            return graph, first
+        graph, second = divide(graph, [first[r] for r in wanted], make)
+        return graph, {old: second[new] for old, new in first.items() if new in second}
+
     stages: list[tuple[str, Stage]] = [
-        *([] if specialized else [("specialize", lambda g, r: specialize(g, r, known, None if user is None else user.notes))]),
+        *([] if specialized else [("specialize", bind)]),
         *([] if inner else [("check", check_indexes)]),
         *([("merge loops", merge)] if loops else []),
         ("stabilize", lambda g, r: simplify(g, r, STABILIZING, rewrites)),
@@ -301,10 +319,7 @@ def reduced(
         ("simplify", algebra),
     ]
     if strict:
-        stages = [
-            ("specialize", lambda g, r: specialize(g, r, known, None if user is None else user.notes)),
-            ("strict", run_on_host),
-        ]
+        stages = [("specialize", bind), ("strict", run_on_host)]
     elif loops:
         stages += [
             ("bodies", lambda g, r: lower_subgraphs(g, r, body)),
@@ -331,6 +346,7 @@ class Stages:
     known: dict[Node, TensorType]
     strict: bool
     passes: tuple[Pass, ...]
+    make: Make | None
 
     def graph(self, stage: str) -> Graph:
         """The graph after a stage; its `outputs` are the fetches, then the values of assigned variables. Raises
@@ -349,7 +365,7 @@ class Stages:
 
         given, results = self.prepared.kept, self.prepared.results
         user = UserPasses(self.passes, len(results))
-        reduced(self.prepared.graph, [*results, *given], self.known, [], inspect, self.strict, user=user)
+        reduced(self.prepared.graph, [*results, *given], self.known, [], inspect, self.strict, user=user, make=self.make)
         cells = [f"{cell} after" for cell, _ in self.prepared.assigns]
         names = [f"result {i}" for i in range(len(self.prepared.fetches))] + cells
         for graph, results in seen.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,9 +156,17 @@ class Program:
         when = pipeline.tiers() if due is None else pipeline.tiers(due)
         with planned(count):
             found: tuple[Plan, str] = pipeline.specialized_plan(
-                self.prepared, known, templates, self.strict, self.passes, self.origin, when, self.budget
+                self.prepared, known, templates, self.strict, self.passes, self.origin, when, self.budget, self._part
             )
         return found
+
+    def _part(
+        self, graph: Graph, results: Sequence[Node], feeds: Sequence[Node], failing: Sequence[Node]
+    ) -> Callable[[Sequence[np.ndarray]], list[np.ndarray]]:
+        """What runs a part of the program whose extents are known in the run only."""
+        numerics = "strict" if self.strict else "fast"
+        part = Program(graph, results, feeds, failing, numerics=numerics, passes=self.passes, kept=self.kept)
+        return lambda arrays: part.run(arrays, {})
 
     def _key(self, arrays: Sequence[np.ndarray]) -> tuple[Any, ...]:
         """What a plan is for: shapes, and the values that decide."""

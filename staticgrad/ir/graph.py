@@ -60,6 +60,9 @@ class Graph:
     Graphs that a user builds don't intern: two tensors written on two lines can be fed apart. The compiler's copies do.
     """
 
+    sized = False
+    """Whether operations may be added whose results have extents that the run decides; see `OpDef.sized`."""
+
     def __init__(self, *, intern: bool = False):
         self.nodes: list[Node] = []
         self.intern = intern

@@ -110,6 +110,8 @@ class OpDef:
     """Whether `eval` does more than compute its result, as printing: a node is never merged with another of its kind."""
     exchanges: bool = False
     """Whether it exchanges values with other processes: all perform such operations in the same order."""
+    sized: bool = False
+    """Whether extents of the result depend on values: its type leaves them open, and the run decides them."""
     draws: bool = False
     """Whether the first operand is the (seed, draw) of a random generator, and every element of the result a function of it."""
     backward: str | Callable[[Any], str] = ""

@@ -28,7 +28,7 @@ def layout_of(node: Node, known: dict[Node, Layout | None], alike: Mapping[Node,
     stack = [node]
     while stack:
         last = stack[-1]
-        needed = [alike[last]] if last in alike else () if _row_major(last) else last.inputs
+        needed = [alike[last]] if last in alike else () if in_rows(last) else last.inputs
         missing = [i for i in needed if i not in known]
         if last in known:
             stack.pop()
@@ -40,7 +40,8 @@ def layout_of(node: Node, known: dict[Node, Layout | None], alike: Mapping[Node,
     return known[node]
 
 
-def _row_major(node: Node) -> bool:
+def in_rows(node: Node) -> bool:
+    """Whether eager mode has a value in row-major order, whatever its operands' is."""
     emit = node.op.plain.emit
     return emit.memory == "row-major" if isinstance(emit, Pointwise) else not isinstance(emit, View)
 
@@ -48,7 +49,7 @@ def _row_major(node: Node) -> bool:
 def _layout(node: Node, known: dict[Node, Layout | None]) -> Layout | None:
     if not node.type.static:
         return None
-    if _row_major(node):
+    if in_rows(node):
         return Layout.contiguous(node.type.shape)
     operands = [known[i] for i in node.inputs]
     emit = node.op.plain.emit

@@ -13,9 +13,10 @@ from ..operators import F, Operators, Symbol, Tensor, apply, concrete, frontends
 from . import attributes as at
 from . import return_types
 from .batching import one_by_one
-from .operands import integer
+from .operands import integer, ndim_of, operand
 from .over_complex import LINEAR
 from .rules import keep
+from .sized import columns, counts_of, different, in_graph, masked, nonzero_op, runs
 
 REMEDIES = {
     "nonzero": "nonzero_static(x, size=n) has n rows, cut off or filled up",
@@ -64,6 +65,8 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
         tensor([[1],
                 [2]])
     """
+    if in_graph(input):
+        return columns(input) if as_tuple else apply(nonzero_op, concrete(input))
     (x,) = known("nonzero", input)
     if as_tuple:
         return tuple(made(i) for i in np.nonzero(x if x.ndim else x.reshape(1)))
@@ -111,6 +114,9 @@ def masked_select(input: Any, mask: Any) -> Tensor:
         >>> sg.masked_select(sg.tensor([1.0, 2.0]), sg.tensor([True, False]))
         tensor([1.])
     """
+    if in_graph(mask):
+        found: Tensor = masked(operand(input), mask)
+        return found
     (m,) = known("masked_select", mask)
     if m.dtype != bool_:
         raise DTypeError(f"masked_select: expected BoolTensor or ByteTensor for mask, got {m.dtype}")
@@ -145,6 +151,8 @@ def unique(
         >>> sg.unique(sg.tensor([3, 1, 3]))
         tensor([1, 3])
     """
+    if in_graph(input):
+        return _wanted(*different(input, dim)[:3], return_inverse, return_counts, input, dim)
     (x,) = known("unique", input)
     values, inverse, counts = np.unique(
         x.reshape(-1) if dim is None else x, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
@@ -168,6 +176,8 @@ def unique_consecutive(
 @torch_function()
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
+    if in_graph(input):
+        return _wanted(*runs(input, dim), return_inverse, return_counts, input, dim)
     (x,) = known("unique_consecutive", input)
     dim = None if dim is None else normalize_axis(dim, x.ndim)
     rows = x.reshape(-1) if dim is None else np.moveaxis(x, dim, 0)
@@ -177,6 +187,14 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
     counts = np.bincount(inverse, minlength=0) if len(rows) else np.zeros(0, np.int64)
     values = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
     return _several(values, inverse.reshape(x.shape) if dim is None else inverse, counts, return_inverse, return_counts)
+
+
+def _wanted(values: Any, inverse: Any, counts: Any, with_inverse: bool, with_counts: bool, x: Any, dim: int | None) -> Any:
+    """What is asked for, in a graph."""
+    if with_inverse and dim is None and ndim_of(x) != 1:
+        inverse = F.reshape_as(inverse, x)
+    found = (values, *([inverse] if with_inverse else []), *([counts] if with_counts else []))
+    return found if len(found) > 1 else values
 
 
 def _several(values: Any, inverse: Any, counts: Any, with_inverse: bool, with_counts: bool) -> Any:
@@ -197,6 +215,11 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
         >>> sg.bincount(sg.tensor([0, 2, 2]))
         tensor([1, 0, 2])
     """
+    if in_graph(input, *([] if weights is None else [weights])):
+        if isinstance(minlength, bool) or not isinstance(minlength, (int, np.integer)) or minlength < 0:
+            raise ArgumentError(f"bincount: minlength should be an integer >= 0, got {minlength!r}")
+        counts: Tensor = counts_of(operand(input), None if weights is None else operand(weights), int(minlength))
+        return counts
     (x,) = known("bincount", input)
     if x.dtype.kind not in "iu" or x.ndim != 1:
         raise DTypeError(f"bincount only supports 1-d non-negative integral inputs, got {x.dtype} {shape_text(x.shape)}")

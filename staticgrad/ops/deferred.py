@@ -46,6 +46,7 @@ class Written:
     def __init__(self, definition: Definition, kinds: Sequence[tuple[Node, TensorType]], values: Mapping[int, np.ndarray],
                  where: Where | None):  # fmt: skip
         self.graph = graph = definition.graph()
+        graph.sized = True
         self.parameters = [twin(graph, node, kind) for node, kind in kinds]
         KNOWN[graph] = Values({self.parameters[p]: value for p, value in values.items()})
         with _building(graph, where):
@@ -377,6 +378,8 @@ class _Guess:
             kind = node.op.typed([i.type for i in given], node.attrs)
         except (*UNFIT, Asked):
             return None
+        if node.op.sized:
+            kind = kind.with_shape(tuple([self._one(EXTENTS) if d is None else d for d in kind.shape]))
         return self.graph.add(node.op, given, node.attrs, kind, node.name, node.where)
 
     def _leaf(self, node: Node) -> Node:

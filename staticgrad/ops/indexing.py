@@ -152,7 +152,10 @@ def getitem(x: Array, key: Index) -> Tensor:
     if key.__class__ is slice:
         key = (key,)
     if key.__class__ is tuple and len(key) <= ndim_of(x) and PLAIN.issuperset([k.__class__ for k in key]):
-        return apply(slice_op, x, slices=tuple([k if k.__class__ is int else bounds(k) for k in key]))
+        try:
+            return apply(slice_op, x, slices=tuple([k if k.__class__ is int else bounds(k) for k in key]))
+        except OpenBound:
+            pass
     return _general(x, key)
 
 
@@ -190,6 +193,8 @@ def _as_mask(k: Any) -> Any:
     if getattr(k, "dtype", None) != bool_:
         return k
     k = concrete(k)
+    if isinstance(k, Symbol) and k.graph.sized:
+        return k
     if isinstance(k, Symbol):
         raise DataDependentError(
             "a boolean mask gives a result whose size depends on values; a graph can't hold it",
@@ -201,7 +206,7 @@ def _as_mask(k: Any) -> Any:
 
 
 def _is_mask(k: Any) -> bool:
-    return isinstance(k, np.ndarray) and k.dtype == bool_
+    return isinstance(k, (np.ndarray, Symbol)) and k.dtype == bool_
 
 
 def _axes_of(k: Any) -> int:
@@ -262,6 +267,8 @@ def ints_first(array: np.ndarray, keys: tuple[Any, ...]) -> tuple[np.ndarray, tu
 
 def _unmask(keys: list[Any], x: Any) -> list[Any]:
     """Boolean masks as the integer arrays of their true positions; one without axes as a position along a new axis."""
+    if any(isinstance(k, Symbol) and _is_mask(k) for k in keys):
+        from .sized import mask_keys
     result: list[Any] = []
     axis = 0
     for k in keys:
@@ -269,11 +276,11 @@ def _unmask(keys: list[Any], x: Any) -> list[Any]:
             result.append(k)
         elif k.ndim:
             extents = tuple(x.shape[axis : axis + k.ndim])
-            if any(b not in (a, None) for a, b in zip(k.shape, extents, strict=True)):
+            if any(None not in (a, b) and a != b for a, b in zip(k.shape, extents, strict=True)):
                 raise IndexRangeError(f"a mask of shape {shape_text(k.shape)} doesn't fit x of shape {shape_text(x.shape)}")
-            result.extend(np.nonzero(k))
+            result.extend(np.nonzero(k) if isinstance(k, np.ndarray) else mask_keys(k))
         else:
-            result.append(Along(np.zeros(int(k), np.int64)))
+            result.append(Along(np.zeros(int(k), np.int64) if isinstance(k, np.ndarray) else mask_keys(k)[0]))
         axis += _axes_of(k)
     return result
 
@@ -281,11 +288,16 @@ def _unmask(keys: list[Any], x: Any) -> list[Any]:
 class Along(NamedTuple):
     """Positions along a new axis of extent 1."""
 
-    positions: np.ndarray
+    positions: Any
+
+
+class OpenBound(StaticgradError):
+    """A bound of a slice is a number of the run."""
 
 
 def _subscript(x: Any, keys: list[Any]) -> Tensor:
     slices: list[Any] = []
+    open_slices: list[tuple[int, slice]] = []
     insert: list[int] = []  # axes of extent 1 that are new
     arrays: list[tuple[int, Any]] = []  # axis of the remaining x, index
     place = 0
@@ -298,7 +310,11 @@ def _subscript(x: Any, keys: list[Any]) -> Tensor:
             arrays.append((place, k.positions))
             place += 1
         elif isinstance(k, slice):
-            slices.append(bounds(k))
+            try:
+                slices.append(bounds(k))
+            except OpenBound:
+                slices.append(WHOLE)
+                open_slices.append((place, k))
             place += 1
         elif isinstance(k, (int, np.integer)) and not isinstance(k, (bool, np.bool_)):
             slices.append(int(k))
@@ -312,10 +328,15 @@ def _subscript(x: Any, keys: list[Any]) -> Tensor:
                 f"{type(k).__name__})",
                 f"x[{k!r}]: write an int, a slice, None, Ellipsis, or an array of integers or booleans",
             )
-    if any(s != WHOLE for s in slices) or not (arrays or insert):
+    if any(s != WHOLE for s in slices) or not (arrays or insert or open_slices):
         x = apply(slice_op, x, slices=tuple(slices))
     if insert:
         x = F.expand_dims(x, tuple(insert))
+    if open_slices:
+        from .sized import sliced
+
+        for axis, k in open_slices:
+            x = sliced(x, axis, k)
     return _pick(x, arrays) if arrays else x
 
 
@@ -341,6 +362,8 @@ def bounds(k: slice) -> tuple[int | None, int | None, int]:
     step = 1 if step is None else step
     if step.__class__ is int and step and (start is None or start.__class__ is int) and (stop is None or stop.__class__ is int):
         return start, stop, step
+    if any(isinstance(p, Symbol) and p.graph.sized for p in (start, stop)):
+        raise OpenBound("a bound of a slice is known in the run only")
     try:
         start, stop = [None if p is None else index(p) for p in (start, stop)]
         step = index(step)

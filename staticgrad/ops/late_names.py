@@ -36,6 +36,7 @@ RECORDS = {
     "ops.pooling": "avg_pool2d avg_pool2d_put max_pool2d max_pool2d_put max_pool2d_take",
     "ops.scatter_reductions": "recurrence_at scatter_reduce",
     "ops.selection": "clip where",
+    "ops.sized": "counted lexicographic nonzero positions repeated sliced",
     "ops.special_functions": (
         "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v "
         "chebyshev_polynomial_w entr hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p "

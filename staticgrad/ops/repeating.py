@@ -9,8 +9,9 @@ import numpy as np
 
 from ..base.types import as_shape, normalize_axis
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Tensor, frontends, numpy_twin, routed, torch_function
+from ..operators import F, Tensor, apply, concrete, frontends, numpy_twin, routed, torch_function
 from .operands import extent, integer, ndim_of, operand, several
+from .sized import in_graph, repeated, repeated_op
 from .slicing import cut
 
 
@@ -56,6 +57,8 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
         >>> sg.repeat_interleave(sg.tensor([1, 2]), 2)
         tensor([1, 1, 2, 2])
     """
+    if repeats is None and in_graph(input):
+        return apply(repeated_op, concrete(input))
     if repeats is None:
         (counts,) = _counts(input)
         result: Tensor = frontends.tensor_class(np.repeat(np.arange(len(counts)), counts))
@@ -63,6 +66,9 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     if dim is None:
         input, dim = F.reshape(input, (-1,)), 0
     axis = normalize_axis(dim, ndim_of(input))
+    if not isinstance(repeats, int) and in_graph(repeats):
+        found: Tensor = repeated(operand(input), repeats, axis)
+        return found
     whole = extent("repeat_interleave", input, axis)
     counts = _counts(repeats)[0] if not isinstance(repeats, int) else np.asarray(repeats)
     if counts.size and counts.dtype.kind not in "iu":

@@ -12,6 +12,7 @@ from ..base.types import as_shape, integral, normalize_axis
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, routed, spelled, torch_function, viewed
 from .operands import extent, integer, ndim_of
+from .sized import in_graph, narrowed
 from .slicing import cut
 
 
@@ -109,6 +110,9 @@ def _chunk(cutting: Callable[[Any, int, int], tuple[Any, ...]], input: Any, chun
 def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions, as `numpy.array_split`."""
     axis = normalize_axis(dim, ndim_of(input))
+    if is_tensor(indices_or_sections) and in_graph(indices_or_sections) and ndim_of(indices_or_sections) == 1:
+        places = [None, *unbind(indices_or_sections), None]
+        return tuple(F.getitem(input, (*(slice(None),) * axis, slice(a, b))) for a, b in itertools.pairwise(places))
     whole = extent("tensor_split", input, axis)
     if is_tensor(indices_or_sections):
         indices_or_sections = indices_or_sections.tolist()
@@ -187,6 +191,9 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
         tensor([1, 2, 3])
     """
     axis = normalize_axis(dim, ndim_of(input))
+    if in_graph(start, length):
+        found: Tensor = narrowed(input, axis, start, length)
+        return found
     start, length, whole = integer("narrow", "start", start), integer("narrow", "length", length), input.shape[axis]
     if whole is not None:
         at = start + whole if start < 0 else start

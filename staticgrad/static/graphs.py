@@ -64,6 +64,8 @@ class Graph(ir.Graph):
         np.float32(6.0)
     """
 
+    sized = True
+
     def __init__(self) -> None:
         super().__init__()
         self.initializer_name = "init"

@@ -395,6 +395,10 @@ class SpecializationCache:
                     raise ObjectsRefused({form for _, form, _ in stand_ins.made}) from None
                 if not known:
                     raise
+                if tracer.opens and not isinstance(error, (TraceError, DataDependentError)):
+                    raise DataDependentError(
+                        f"code needs an extent that the compiled function has not computed yet ({error})"
+                    ) from error
                 if tracer.numbers and not isinstance(error, StaticgradError):
                     raise TraceError(
                         f"code needs a number that the compiled function has not computed yet ({error})"

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,12 +12,11 @@ from ..eager.tape import Handle
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..ir import Graph, Layout, Node
-from ..operators import F, GradFn, Index, Symbol, TensorLike, misuse, retained, span_of, state
+from ..operators import Count, F, GradFn, Index, Size, Symbol, TensorLike, misuse, retained, span_of, state
 from ..operators import Tensor as AnyTensor
 from ..ops.indexing import as_read
 from ..ops.pointwise import stop_gradient_op
-from .observer.python_types import IGNORED, origin_of
-from .selection import is_unknown_mask, select
+from .selection import asked_by_code, is_unknown_mask, no_extent, select
 
 
 class Traced(Symbol):
@@ -51,6 +47,19 @@ class Traced(Symbol):
         key = as_read(met(key))
         selected: AnyTensor = select(self, key) if is_unknown_mask(key) else F.getitem(self, key)
         return selected
+
+    @property
+    def shape(self) -> Size:  # type: ignore[override]
+        shape = self.node.type.shape
+        if None in shape and asked_by_code():
+            raise no_extent(self)
+        return Size(shape)
+
+    @property
+    def size(self) -> Count:
+        if None in self.node.type.shape and asked_by_code():
+            raise no_extent(self)
+        return super().size
 
     def operand(self) -> Node:
         self.tracer.check_view(self)
@@ -255,23 +264,10 @@ class Traced(Symbol):
     def __repr__(self) -> str:
         """Where it was computed, for debuggers and for messages of this package. The user's code, which keeps or prints the
         text of a list, say, needs that of the value."""
-        return self.__str__() if state.tracer is self.tracer and _asked_by_code() else super().__repr__()
+        return self.__str__() if state.tracer is self.tracer and asked_by_code() else super().__repr__()
 
     def _by_numpy(self, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         self._no_value(f"an array for {name}", "use functions of staticgrad, or compute it outside and pass the result")
-
-
-DEBUGGERS = ("bdb.py", "pydevd.py", "pydevd_frame.py")
-
-
-def _asked_by_code() -> bool:
-    """Whether the user's code asks for a text, and no debugger in it."""
-    frame: FrameType | None = sys._getframe(2)
-    if frame is None or origin_of(frame.f_code.co_filename) is IGNORED:
-        return False
-    while frame is not None and os.path.basename(frame.f_code.co_filename) not in DEBUGGERS:
-        frame = frame.f_back
-    return frame is None
 
 
 for _name in METHODS:  # add_, __iadd__, copy_, ...: all of them call `Tracer.assign`

@@ -31,7 +31,7 @@ from .handlers import caught
 from .numbers import RunNumber, has_number, listed, magnitude
 from .observer.arrays import ArrayMemory, owner_of
 from .segments.runs import Again
-from .selection import Selection, apply_to_elements
+from .selection import Selection, apply_to_elements, no_extent
 from .sharing import ADVICE, MemoryUse, Place, SharedView
 from .traced import Alias, DataAlias, Leaf, LostValue, Traced, memory_node, met
 from .traced_array import TracedArray, elements
@@ -76,6 +76,9 @@ class Tracer:
         self.shared_arrays: list[tuple[Traced, Node, np.ndarray, np.ndarray]] = []
         """(tensor, its node, the array that was made in the trace and whose memory it shares, a copy of that)"""
         self.graph = Graph()
+        self.graph.sized = True
+        self.opens = False
+        """Whether extents of a value are known in the run only."""
         self.arrays = arrays
         self.observer = observer
         self.tracked: set[Node] = set()
@@ -474,7 +477,9 @@ class Tracer:
             return level.apply(op, args, attrs)  # type: ignore[no-any-return]
         if self.selects and any(isinstance(a, Selection) for a in args):
             selected: Any = apply_to_elements(op, args, attrs, self.apply)
-            return selected  # type: ignore[no-any-return]
+            if selected is not None:
+                return selected  # type: ignore[no-any-return]
+            args = [a.taken() if isinstance(a, Selection) else a for a in args]
         if op.fails and caught():
             self.refuse(
                 f"{op.name} may fail inside of a try block, or of a with block that suppresses exceptions, and neither would "
@@ -580,6 +585,7 @@ class Tracer:
             attrs = closed(attrs)
         first = len(self.graph.nodes)
         node = append(self.graph, op, operands, attrs).node
+        self.opens = self.opens or op.sized
         if modes.now.grad:
             self.tracked.update(new for new in self.graph.nodes[first:] if flows(new, self.tracked.__contains__))
         if modes.now.inference:
@@ -722,7 +728,8 @@ class Tracer:
         """The layout of a value in eager mode. The trace then depends on which arguments are row-major."""
         self.ordered = True
         layout = self._layout(x.node)
-        assert layout is not None  # every extent is known while tracing
+        if layout is None:
+            raise no_extent(x)
         return layout
 
     def _layout(self, node: Node) -> Layout | None:

@@ -20,9 +20,10 @@ from ..eager.tensor import Tensor, unrecorded_view
 from ..errors import IndexRangeError, ShapeError
 from ..ir import Layout, Node, OpDef, View
 from ..operators import F, Symbol, apply, misuse
-from ..operators.memory import reshaped
+from ..operators.memory import in_rows, reshaped
 from ..ops.indexing import as_read
 from ..ops.placing import written
+from ..ops.sized import positions_op
 from .selection import Selection, is_unknown_mask, widened
 from .sharing import share
 from .traced import Alias, DataAlias, Traced
@@ -75,7 +76,10 @@ class TracedView(Alias):
         assert self.maker.op.aliases
         if not isinstance(self.maker.op.emit, View) or not self.maker.op.emit.keeps_order:
             return True
-        layout = self.tracer.layout(Traced(self.tracer, self.maker.inputs[0]))
+        below = self.maker.inputs[0]
+        if not below.type.static and (below.type.ndim == 1 or in_rows(below)):
+            return True
+        layout = self.tracer.layout(Traced(self.tracer, below))
         return self.maker.op.emit.rule(self.maker, layout) is not None or reshaped(layout, self.maker.type.shape) is not None
 
     @property
@@ -245,10 +249,11 @@ def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
     key = as_read(key)
     keys = key if isinstance(key, tuple) else (key,)
     if isinstance(value, Selection):
-        if not is_unknown_mask(key):
-            value.refuse()
-        tracer.assign(x, value.written_to(x, key), "setitem")
-        return
+        whole = value.written_to(x, key) if is_unknown_mask(key) else None
+        if whole is not None:
+            tracer.assign(x, whole, "setitem")
+            return
+        value = value.taken()
     check_unmasked(value)
     value = tracer.operand(value if isinstance(value, (Tensor, Symbol)) else np.asarray(value))
     value = fitting(value, x.dtype, keys)
@@ -296,6 +301,10 @@ def _masked(x: Any, mask: Any, value: Any) -> Any:
         )
     rest = x.shape[lead:]
     shape = value.shape
+    if shape and shape[0] is None:
+        flat = F.reshape(x, (-1, *rest))
+        places = apply(positions_op, F.reshape(mask, (-1,)))
+        return F.reshape(F.index_copy(flat, 0, places, F.astype(value, x.dtype)), x.shape)
     if len(shape) > len(rest):
         extra = len(shape) - len(rest)
         if any(d != 1 for d in shape[:extra]):

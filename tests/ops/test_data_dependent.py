@@ -11,12 +11,6 @@ from staticgrad.errors import ArgumentError
 X = np.array([[1, 0, 2], [0, 0, 3]])
 
 REFUSED = {
-    "nonzero": (lambda x: sg.nonzero(x), "nonzero_static(x, size=n)"),
-    "argwhere": (lambda x: x.argwhere(), "nonzero_static(x, size=n)"),
-    "masked_select": (lambda x: sg.masked_select(x, x > 0), "sg.where(mask, x, 0)"),
-    "unique": (lambda x: sg.unique(x), "sg.sort(x)"),
-    "unique_consecutive": (lambda x: sg.unique_consecutive(x), "sg.diff(x) != 0"),
-    "bincount": (lambda x: sg.bincount(x.reshape(-1)), "index_add(0, x, weights)"),
     "histogram": (lambda x: sg.histogram(x * 1.0, 3), "histc(x, bins, min, max)"),
     "histogramdd": (lambda x: sg.histogramdd(x * 1.0, 3), "histc(x, bins, min, max)"),
 }

@@ -71,13 +71,18 @@ def test_many_runs_with_sizes():
     np.testing.assert_array_equal(got, [2, 4, 6])
 
 
-def test_a_size_from_a_variable_is_refused():
-    n = tf.Variable(3, name="count")
-    y = tf.zeros([n], "float32")
+def test_a_size_that_the_run_computes():
+    n, x = tf.Variable(3, name="count"), tf.placeholder("int32", [None])
+    y = tf.fill([n + tf.reduce_sum(x)], 2.0)
+    total = tf.reduce_sum(y * tf.range(tf.cast(tf.size(y), "float32")))
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        with pytest.raises(errors.StaticgradError, match="its shape depends on the value of 'count'"):
-            session.run(y)
+        for given in ([1], [2, 1], [1]):
+            count = 3 + sum(given)
+            assert session.run(y, {x: given}).tolist() == [2] * count
+            assert session.run(total, {x: given}) == count * (count - 1)
+        session.run(tf.assign(n, 0))
+        assert session.run(y, {x: [2]}).tolist() == [2, 2]
 
 
 def test_a_wrong_size_is_an_error_at_the_users_line():

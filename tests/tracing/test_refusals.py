@@ -213,8 +213,8 @@ def save_state(x, loss):
     dispatch_state.optimizer.state_dict()  # the line
 
 
-def masked_max(x, loss):
-    return x[x > 0].max()  # the line
+def masked_count(x, loss):
+    return x[x > 0].shape[0]  # the line
 
 
 def change_requires_grad(x, loss):
@@ -308,7 +308,7 @@ REFUSED = {
     copy_reached: (REACHED.format("a copy"), "pass the value as an argument"),
     pickle_reached: (REACHED.format("a copy"), "pass the value as an argument"),
     save_state: ("is read by a compiled function: Python can't have a copy of it", "pass the value as an argument"),
-    masked_max: ("a boolean mask gives a result whose size depends on values", "sg.where"),
+    masked_count: ("depends on values: Python can't have it before the compiled function runs", "average with mean"),
     change_requires_grad: ("requires_grad can't be changed inside a compiled function", "do it before the call"),
     write_lr: ("the hyper-parameter 'lr' is written inside a compiled function", "write it, and step schedulers, outside"),
     step_scheduler: ("the hyper-parameter 'initial_lr' is written", "step schedulers, outside"),

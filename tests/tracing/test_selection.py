@@ -68,6 +68,69 @@ def _set(y, mask, values):
     return y
 
 
-def test_sums_along_an_axis_are_refused():
-    with pytest.raises(sg.DataDependentError):
-        sg.compile(lambda x: x[x > 2].sum(0), on_break="error")(sg.tensor(X))
+USES = [
+    lambda y, m: y[m],
+    lambda y, m: y[m].max(),
+    lambda y, m: y[m].sum(0),
+    lambda y, m: y[m] > 1,
+    lambda y, m: y[m] + y,
+    lambda y, m: y[m] + y[y > 2],
+    lambda y, m: y[m] + sg.ones(4),
+    lambda y, m: y[m] + sg.ones(9),
+    lambda y, m: y[m] * sg.tensor(2.0, dtype=sg.float64),
+    lambda y, m: y[y[:, 0] > 1].t(),
+    lambda y, m: y[m].view(-1, 1),
+    lambda y, m: y[m][1:3],
+    lambda y, m: y[m].unsqueeze(0) @ y[m],
+    lambda y, m: sg.nn.functional.pad(y[m], (1, 1)),
+    lambda y, m: sg.nn.functional.dropout(y[m], 0.5),
+    lambda y, m: y[m].topk(2)[0],
+    lambda y, m: y[m].sum().item(),
+    lambda y, m: y.__setitem__(y > 2, y[m] * 2),
+    lambda y, m: y.__setitem__(y > 1, sg.flip(y[m], (0,))),
+    lambda y, m: y.__setitem__(0, y[m] * 2),
+    lambda y, m: y[0].__setitem__(m[0], y[m] * 2),
+    lambda y, m: y.copy_(y[m]),
+]
+"""Uses of elements that one plan has."""
+ASKS = [
+    lambda y, m: y[m].shape,
+    lambda y, m: y[m].size(),
+    lambda y, m: y[m].numel(),
+    lambda y, m: len(y[m]),
+    lambda y, m: [2 * v for v in y[m]],
+    lambda y, m: y[m].stride(),
+    lambda y, m: sg.zeros(sg.nonzero(m).shape[0]),
+]
+"""Uses in which Python asks for their number."""
+
+
+def outcome(use, **settings):
+    """What eager mode, and a compiled function, make of a use: the results, or the class of the error."""
+    values = sg.tensor([[1.0, 2.0, 0.0], [3.0, 0.5, 4.0], [1.5, 0.25, 1.0]])
+
+    def step(x):
+        y = x * 1
+        return use(y, y > 1), y
+
+    found = []
+    for fn in (step, sg.compile(step, **settings)):
+        sg.manual_seed(0)
+        try:
+            found.append(fn(values))
+        except (sg.errors.StaticgradError, RuntimeError) as error:
+            found.append(type(error))
+    return [repr(each) for each in found]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_one_plan_has_the_elements(use):
+    eager, compiled = outcome(use, on_break="error")
+    assert eager == compiled
+
+
+@pytest.mark.parametrize("use", ASKS)
+def test_code_that_asks_for_their_number(use):
+    eager, refused = outcome(use, on_break="error")
+    assert refused in (repr(sg.DataDependentError), repr(sg.TraceError))
+    assert outcome(use) == [eager, eager]

@@ -299,35 +299,6 @@ def test_nothing_comes_from_places_outside_of_a_mask(place):
         np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda y, m: y[m],
-        lambda y, m: y[m].max(),
-        lambda y, m: y[m].shape,
-        lambda y, m: sg.exp(y[m]),
-        lambda y, m: len(y[m]),
-        lambda y, m: y[m] > 1,
-        lambda y, m: y[m] + y,
-        lambda y, m: y[m] + y[y > 2],
-        lambda y, m: y[m] + sg.ones(9),
-        lambda y, m: y[m] * sg.tensor(2.0, dtype=sg.float64),
-        lambda y, m: y.__setitem__(y > 2, y[m] * 2),
-        lambda y, m: y.__setitem__(0, y[m] * 2),
-        lambda y, m: y[0].__setitem__(m[0], y[m] * 2),
-        lambda y, m: y[m].add_(1),
-        lambda y, m: y.copy_(y[m]),
-    ],
-)
-def test_uses_that_need_the_number_of_elements(use):
-    text = "a boolean mask gives a result whose size depends on values; a graph can't hold it"
-    x = sg.ones(3, 3)
-    with raised(sg.ArgumentError, text) as caught:
-        sg.compile(lambda x: use(x * 1, x > 1))(x)
-    assert "test_views.py" in str(caught.value)
-    assert x.tolist() == np.ones((3, 3)).tolist()
-
-
 def test_changes_of_places_keep_the_dtype():
     def step(x):
         x[x > 2] += 0.5

@@ -1,7 +1,7 @@
 """Elements by their positions: gather_nd, scatter_nd, segments, partitions, masks.
 
-How many elements a mask, a partition or segments select depends on values. Those may be constants, follow from shapes, or be
-fed; a plan serves one value of each, see `ops/deferred.py`.
+How many elements a mask or a partition selects is decided by the run (`ops/sized.py`). How many segments there are, and where
+slices are stitched, decides how an operation is written: a plan serves one value of it, see `ops/deferred.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core import FLOATING, F, TensorType, UnrankedType, bounded, finfo, has_rank, static
+from .core import (
+    FLOATING,
+    F,
+    TensorType,
+    UnknownExtentError,
+    UnrankedType,
+    apply,
+    bool_,
+    bounded,
+    different,
+    finfo,
+    has_rank,
+    nonzero_op,
+    positions_op,
+    static,
+)
 from .dtypes import as_dtype
 from .tensor import Operand, Pair, define, extents_of, operation, pair, tensor, value_now
 
@@ -68,11 +83,19 @@ def scatter_nd(indices: Operand, updates: Operand, shape: Any, bad_indices_polic
 @operation("boolean_mask", "GatherV2")
 def boolean_mask(tensor_: Operand, mask: Any, axis: int | None = None) -> Any:
     """The elements, or slices, of `tensor` where the mask holds."""
-    x, where = tensor_, value_now(mask).astype(bool)
-    first = 0 if axis is None else axis
-    shape = extents_of(x)
-    flat = F.reshape(x, (*shape[:first], where.size, *shape[first + where.ndim :]))
-    return F.take(flat, static.constant(np.flatnonzero(where)), axis=first)
+    x, where, first = tensor_, F.astype(tensor(mask), bool_), 0 if axis is None else axis
+    if where.ndim > 1:
+        shape = x.shape
+        x = F.reshape(x, (*shape[:first], -1, *shape[first + where.ndim :]))
+    return F.take(x, places(where), axis=first)
+
+
+def places(condition: Any) -> Any:
+    """The row-major positions where a condition holds."""
+    try:
+        return static.constant(np.flatnonzero(value_now(condition)))
+    except UnknownExtentError:
+        return apply(positions_op, condition)
 
 
 def _rows(condition: Any) -> TensorType:
@@ -83,14 +106,24 @@ def _rows(condition: Any) -> TensorType:
 @operation("Where", types=_rows)
 def where_true(condition: Any) -> Any:
     """The positions of true elements: (count, axes) int64, in row-major order."""
-    return static.constant(np.argwhere(value_now(condition)).astype(np.int64))
+    try:
+        return static.constant(np.argwhere(value_now(condition)).astype(np.int64))
+    except UnknownExtentError:
+        return apply(nonzero_op, tensor(condition))
 
 
 @operation("unique", "Unique")
 def unique(x: Any, out_idx: Any = np.int32) -> tuple[Any, Any]:
     """The different elements in the order of their first appearance, and which of them each element is."""
-    found, inverse = _unique(value_now(x))
-    return static.constant(found), static.constant(inverse.astype(as_dtype(out_idx).numpy))
+    kind = as_dtype(out_idx).numpy
+    try:
+        found, inverse = _unique(value_now(x))
+    except UnknownExtentError:
+        values, number, _, first = different(tensor(x), None)
+        order = F.argsort(first)
+        rank = F.index_copy(F.zeros_like(order), 0, order, F.index_along(order, 0))
+        return F.take(values, order, 0), F.astype(F.take(rank, number, 0), kind)
+    return static.constant(found), static.constant(inverse.astype(kind))
 
 
 def _unique(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -111,10 +144,9 @@ def _groups(data: Any, partitions: Any, num_partitions: int) -> list[TensorType]
 @operation("DynamicPartition", sizes=frozenset({"num_partitions"}), types=_groups)
 def dynamic_partition(data: Operand, partitions: Any, num_partitions: int) -> list[Any]:
     """The slices of `data` in groups, by the number of the group of each."""
-    x, groups = data, value_now(partitions)
-    shape = extents_of(x)
-    rows = F.reshape(x, (groups.size, *shape[groups.ndim :]))
-    return [F.take(rows, static.constant(np.flatnonzero(groups.ravel() == k)), axis=0) for k in range(num_partitions)]
+    x, groups = data, tensor(partitions)
+    rows = x if groups.ndim == 1 else F.reshape(x, (-1, *x.shape[groups.ndim :]))
+    return [F.take(rows, places(F.eq(groups, k)), axis=0) for k in range(num_partitions)]
 
 
 @operation("DynamicStitch")

@@ -15,7 +15,7 @@ import numpy as np
 from ...base.communicators import DistError
 from ...base.locks import rlock
 from ...base.signals import uninterrupted
-from ...base.types import StackType, TupleType
+from ...base.types import OpenType, StackType, TupleType
 from ...errors import ArgumentError, GraphError, OutOfMemoryError, StaticgradError
 from ...ir import REGISTRY, Cell, Graph, Native, Node, View
 from ...ops.random import generator
@@ -110,6 +110,8 @@ class Plan:
         b.bind_status(self.status)
         self.kept: dict[Node, np.ndarray] = {}
         """Values of host calls that have no buffer, and all values of a strict run."""
+        self.open = [(i, node) for i, node in enumerate(b.fetched_nodes) if isinstance(node.type, OpenType)]
+        """Results with extents that the run decides, by number."""
         if b.stream.stacks:
             weakref.finalize(self, free_stacks, list(b.stream.stacks.values()))
         self.patches = np.array(b.patches, np.int64).reshape(-1, 3)
@@ -284,6 +286,10 @@ class Plan:
             self.results.fill(results)
         for i, value in late:
             results[i] = value
+        for i, node in self.open:
+            found = self.kept[node]
+            results[i] = found.copy() if any(found is other for other in results) else found
+        self.kept.clear()
         self.ran = True
         return results
 
@@ -399,7 +405,7 @@ class Plan:
         and resumes after it, in the middle of a loop too."""
         self.kept.clear()  # of a run that failed
         self._follow(loader.step(*self.call), arrays)
-        self.kept.clear()
+        self.kept = {node: self.kept[node] for _, node in self.open}
 
     def go_on(self, results: Sequence[np.ndarray]) -> None:
         """Finish a fast call that stopped after exchanges had begun. results: those that it returned."""
@@ -484,12 +490,14 @@ class Plan:
             with np.errstate(all="ignore"):
                 value = node.op.eval(*operands, **node.attrs)
         except StaticgradError as error:
+            if isinstance(node.type, TupleType):  # a program of its own, whose errors have its lines
+                raise
             raise type(error)(error.summary, *error.details, where=node.where) from None
         except MemoryError as error:
             raise OutOfMemoryError(
                 f"{node.op.name}: there is no memory for a result of {node.type.nbytes:.1e} bytes", str(error), where=node.where
             ) from None
-        if isinstance(node.type, (TupleType, StackType)):  # several results, or a number of them that the run decides
+        if isinstance(node.type, (TupleType, StackType, OpenType)):  # several results, or a number of them that the run decides
             kept[node] = value
         else:
             if instruction.buffers[-1][0].kind != "held":
@@ -524,7 +532,7 @@ class Plan:
     def _let_go(self, instruction: Instruction) -> None:
         """Release the values that no later host call reads."""
         if self.last_read is None:
-            self.last_read, seen = {}, set[Node]()
+            self.last_read, seen = {}, {node for _, node in self.open}
             for each in reversed(self.instructions):
                 node = each.node
                 if node is not None and each.kind == "host":

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ...base.types import OpenType
 from ...ir import Cell, Exchange, Graph, Layout, Node, Pointwise
 from ...ops.leaves import Source
 from ..backend.machine_code import NOW
@@ -306,6 +307,8 @@ class Builder(GraphLowering, Placement):
 
     def _fetch(self, node: Node) -> Buffer:
         unit = self.schedule.saved.get(node)
+        if isinstance(node.type, OpenType):
+            return self.buffer(node)
         if unit is not None:
             base, layout = self.saved[unit], None
         else:

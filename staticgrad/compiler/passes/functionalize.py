@@ -38,7 +38,7 @@ class FunctionalGraph:
     def deferred(self) -> bool:
         """Whether parts of it are written only for the types, or values, of its feeds."""
         nodes = self.graph.nodes
-        if any(True for n in nodes if isinstance(n.type, UnrankedType)):
+        if any(True for n in nodes if n.op.sized or isinstance(n.type, UnrankedType)):
             return True
         return any(has_deferred(n) for n in nodes if isinstance(n.op.emit, (Deferred, Region)))
 
@@ -94,8 +94,9 @@ def functionalize(
             copies[node] = _visible(node, copies, position, fed)
         elif node.op.effect == "assign":
             cell = node.inputs[0].attrs["cell"]
-            value = inputs[1] if node.op is REGISTRY["assign"] else _update(result, node, assigned.get(cell, inputs[0]), inputs)
-            copies[node] = assigned[cell] = value
+            plain = node.op is REGISTRY["assign"]
+            value = inputs[1] if plain else _update(result, node, assigned.get(cell, inputs[0]), inputs)
+            copies[node] = assigned[cell] = _fitted(result, node, value)
         elif node.op.effect == "group":
             copies[node] = result.add(REGISTRY["constant"], (), _true(), node.type, node.name, node.where)
         else:
@@ -137,8 +138,12 @@ def _advanced(graph: Graph, state: Node) -> Node:
 def _update(graph: Graph, node: Node, current: Node, inputs: tuple[Node, ...]) -> Node:
     """The value that an `update` gives a variable whose value is `current`."""
     op, attrs, operands = REGISTRY[node.attrs["op"]], dict(node.attrs["attrs"]), (current, *inputs[1:])
-    value = graph.add(op, operands, attrs, op.infer(*(i.type for i in operands), **attrs), node.name, node.where)
-    if all(i.type.static for i in operands):
+    return graph.add(op, operands, attrs, op.infer(*(i.type for i in operands), **attrs), node.name, node.where)
+
+
+def _fitted(graph: Graph, node: Node, value: Node) -> Node:
+    """A value to assign. Where extents are known at run time only, they are checked then."""
+    if value.type.static or not node.type.static:
         return value
     return graph.add(REGISTRY["fit"], (value,), {"shape": node.type.shape}, node.type, node.name, node.where)
 

@@ -74,7 +74,7 @@ class _Checks:
                 found = {key: self.body(body, node, key, kinds, given, new is None) for key, body in _bodies(node).items()}
                 attrs = {**attrs, **{key: body for key, (body, _) in found.items()}}
                 made[node] = _results(node, kinds, found)
-            elif isinstance(node.op.emit, Result):
+            elif isinstance(node.op.emit, Result) and node.inputs[0] in made:
                 numbers = made[node.inputs[0]]
                 index = node.attrs["index"]
                 ranges[node] = numbers[index] if index < len(numbers) else None

@@ -12,8 +12,8 @@ from ...base.types import SingletonType, TensorType
 from ...errors import StaticgradError
 from ...ir import REGISTRY, Expand, Graph, Node, Reduction, View
 from ...operators import F, Symbol, apply, lines_of, located
-from ...ops.deferred import has_deferred, placed
-from ...ops.known_values import Values
+from ...ops.deferred import Asked, has_deferred, placed
+from ...ops.known_values import NeedsValues, Values
 from ...ops.shaping import reshape_op
 
 Rewrite = Callable[[Graph, Node, tuple[Node, ...]], Node]
@@ -40,7 +40,7 @@ def copy(new: Graph, node: Node, inputs: tuple[Node, ...], *, check: bool = Fals
         return new.append(node)
     only = node.op.shape_only
     if only:
-        inputs = tuple(shape_leaf(new, i.type) if p in only else i for p, i in enumerate(inputs))
+        inputs = tuple(shape_leaf(new, i.type) if p in only and i.type.static else i for p, i in enumerate(inputs))
     found = _typed(node, inputs) if check else None
     if node.type.static:  # a body's nodes may be typed before its parameters are known
         if inputs == node.inputs and not node.after:
@@ -82,13 +82,28 @@ def specialize(
             values.found[leaf] = kind.value
             return leaf
         if has_deferred(node):
-            return placed(new, node, inputs, values)
+            return _placed(new, node, inputs, values)
         return copy(new, node, inputs, check=True)
 
     made = rebuild(graph, results, rewrite)
     if decisions is not None:
         decisions += values.decisions
     return made
+
+
+def _placed(new: Graph, node: Node, inputs: tuple[Node, ...], values: Values) -> Node:
+    """What a deferred node becomes; one that waits for extents or values which the run computes stays as it is."""
+    attrs = node.attrs
+    while all(i.type.static for i in inputs):
+        try:
+            return placed(new, Node(node.op, node.inputs, attrs, node.type, node.name, node.where), inputs, values)
+        except NeedsValues as error:
+            if not all(leaf in new.succ for leaf in error.leaves):  # of a body, whose values differ between iterations
+                raise
+            break
+        except Asked as asked:  # for a value of which no guess has told
+            attrs = {**attrs, "values": tuple(sorted({*attrs["values"], *asked.positions}))}
+    return new.add(node.op, inputs, attrs, node.type, node.name, node.where)
 
 
 def _bound(new: Graph, node: Node, kind: TensorType) -> Node:

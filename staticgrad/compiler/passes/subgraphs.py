@@ -179,7 +179,7 @@ def lower_subgraphs(graph: Graph, results: Sequence[Node], reduce: Reduce) -> tu
     for node in reversed(order):
         if node not in live:
             continue
-        if isinstance(node.op.emit, Result):
+        if isinstance(node.op.emit, Result) and isinstance(node.inputs[0].op.emit, Region):
             wanted.setdefault(node.inputs[0], set()).add(node.attrs["index"])
         if isinstance(node.op.emit, Region):
             make = _loop if "body" in node.attrs else BranchBuilder
@@ -193,7 +193,7 @@ def lower_subgraphs(graph: Graph, results: Sequence[Node], reduce: Reduce) -> tu
     for node in order:
         if node not in live:
             continue
-        if isinstance(node.op.emit, Result):
+        if node.inputs and node.inputs[0] in places:
             moved[node] = places[node.inputs[0]][node.attrs["index"]]
         elif node in builders:
             builder = builders[node]

@@ -267,12 +267,12 @@ def _units(
         units.append(ScheduleNode("kernel", list(group.outputs), reads, position[group.members[-1]], group))
     taken_out: dict[Node, list[Node]] = {}
     for node in graph.nodes:
-        if isinstance(node.op.emit, Result):
+        if isinstance(node.op.emit, Result) and isinstance(node.inputs[0].op.emit, Region):
             taken_out.setdefault(node.inputs[0], []).append(node)
     for node in graph.nodes:
         if node in fused or node.op.leaf or layouts.source(node) is not node:
             continue
-        if inlined(node) or isinstance(node.op.emit, Result):
+        if inlined(node) or (isinstance(node.op.emit, Result) and isinstance(node.inputs[0].op.emit, Region)):
             continue
         if isinstance(node.op.emit, Region):
             makes = [node, *taken_out.get(node, ())]

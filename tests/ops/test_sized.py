@@ -1,0 +1,183 @@
+"""Extents that values decide, in graphs: forward, gradient and second gradient are eager mode's in every mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(6, 4))
+M = np.array([[1, 0, 1, 0], [0, 0, 0, 1], [1, 1, 1, 1], [0, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 1]], bool)
+K = np.array([2, 0, 2, 5, 0, 1])
+C = np.array([1, 0, 2, 3, 0, 1])
+
+Function = Callable[..., Any]
+
+FLOATING: dict[str, Function] = {
+    "mean of a mask": lambda x, m, k, c: x[m].mean(),
+    "elements of a mask": lambda x, m, k, c: x[m] * 2,
+    "masked_select": lambda x, m, k, c: sg.masked_select(x, m).exp(),
+    "broadcast mask": lambda x, m, k, c: sg.masked_select(x, m[:, :1]),
+    "rows": lambda x, m, k, c: sg.tanh(x[m[:, 0]]) @ sg.transpose(x[m[:, 0]], 0, 1),
+    "mask beside a slice": lambda x, m, k, c: x[:, m[1]] ** 2,
+    "mask beside an int": lambda x, m, k, c: x[m[:, 1], 2] ** 2,
+    "positions of a matrix": lambda x, m, k, c: x[sg.nonzero(m, as_tuple=True)].sum() + sg.nonzero(m)[:, 1].sum(),
+    "softmax of elements": lambda x, m, k, c: sg.softmax(x[m], 0) * x[m],
+    "sorted elements": lambda x, m, k, c: sg.sort(x[m]).values.cumsum(0),
+    "a mask of a mask": lambda x, m, k, c: (y := x[m])[y > 0] ** 2,
+    "repeat_interleave": lambda x, m, k, c: sg.repeat_interleave(x, c, 0) ** 2,
+    "a slice": lambda x, m, k, c: x[c[0] : k[0] + 1] ** 2,
+    "a slice to the end": lambda x, m, k, c: x[:, -c[2] :] ** 2,
+    "narrow by a start": lambda x, m, k, c: sg.narrow(x, 0, c[2], 3) ** 2,
+    "narrow": lambda x, m, k, c: sg.narrow(x, 1, c[0], c[2]) ** 2,
+    "tensor_split": lambda x, m, k, c: sg.cat([p.sum(0) ** 2 for p in sg.tensor_split(x, c[2:4])]),
+    "joined": lambda x, m, k, c: sg.cat([x[m], x[:, 0], x[~m]]) ** 3,
+    "loss of rows": lambda x, m, k, c: sg.nn.functional.cross_entropy(x[m[:, 0]], sg.remainder(k[m[:, 0]], 4)),
+    "layer norm of rows": lambda x, m, k, c: sg.nn.functional.layer_norm(x[m[:, 2]], (4,)),
+}  # fmt: skip
+WHOLE: dict[str, Function] = {
+    "nonzero": lambda x, m, k, c: sg.nonzero(m),
+    "argwhere": lambda x, m, k, c: sg.argwhere(k),
+    "where": lambda x, m, k, c: sg.where(m)[1],
+    "unique": lambda x, m, k, c: sg.unique(k),
+    "unique rows": lambda x, m, k, c: sg.cat(
+        [sg.reshape(p, (-1,)).to(sg.int64) for p in sg.unique(m, True, True, True, dim=0)]
+    ),
+    "unique columns": lambda x, m, k, c: sg.unique(m, dim=1).to(sg.int64),
+    "unique with all": lambda x, m, k, c: sg.cat(sg.unique(k, return_inverse=True, return_counts=True)),
+    "runs": lambda x, m, k, c: sg.cat(sg.unique_consecutive(k // 2, return_inverse=True, return_counts=True)),
+    "bincount": lambda x, m, k, c: sg.bincount(k),
+    "bincount at least": lambda x, m, k, c: sg.bincount(k, minlength=9),
+    "bincount of weights": lambda x, m, k, c: sg.bincount(k, x[:, 0]),
+    "repeats alone": lambda x, m, k, c: sg.repeat_interleave(c),
+}
+
+
+def eagerly(function: Function, dtype: Any, order: int = 0) -> list[np.ndarray]:
+    x = sg.tensor(X.astype(dtype), requires_grad=order > 0)
+    return [y.detach().numpy() for y in values(function, (x, sg.tensor(M), sg.tensor(K), sg.tensor(C)), order)]
+
+
+def values(function: Function, given: tuple[Any, ...], order: int) -> list[Any]:
+    """A result and, to that order, the gradients of its weighted sum."""
+    found = [function(given[0] + sg.sin(given[0]), *given[1:])]
+    for i in range(order):
+        y = found[-1]
+        total = (y * y).sum() if i else (y * sg.sin(y)).sum()
+        found.append(sg.grad(total, given[0], create_graph=True)[0])
+    return found
+
+
+def in_session(function: Function, dtype: Any, order: int = 0, known: bool = True, **settings: Any) -> list[np.ndarray]:
+    graph = sg.Graph()
+    with graph.as_default():
+        arrays = [X.astype(dtype), M, K, C]
+        given = [sg.placeholder(a.dtype, a.shape if known else [None, *a.shape[1:]]) for a in arrays]
+        found = [function(given[0] + sg.sin(given[0]), *given[1:])]
+        for i in range(order):
+            y = found[-1]
+            total = (y * y).sum() if i else (y * sg.sin(y)).sum()
+            found.append(sg.gradients([total], [given[0]])[0])
+    with sg.Session(graph=graph, **settings) as sess:
+        first = sess.run(found, dict(zip(given, arrays, strict=True)))
+        others = [arrays[0], ~M, *arrays[2:]]
+        sess.run(found, dict(zip(given, others, strict=True)))  # another number of elements
+        again = sess.run(found, dict(zip(given, arrays, strict=True)))
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+    return first
+
+
+@pytest.mark.parametrize("settings", [{}, {"numerics": "strict"}], ids=["fast", "strict"])
+@pytest.mark.parametrize("name", FLOATING)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sessions(name, dtype, settings):
+    wanted = eagerly(FLOATING[name], dtype, 2)
+    found = in_session(FLOATING[name], dtype, 2, **settings)
+    for a, b in zip(wanted, found, strict=True):
+        assert a.shape == b.shape
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(b, a, rtol=3e-5 if dtype == "float32" else 1e-12, atol=1e-6 if dtype == "float32" else 1e-13)
+
+
+@pytest.mark.parametrize("name", [*FLOATING, *WHOLE])
+def test_one_compiled_plan(name):
+    """Forward, gradient and second gradient in one plan, for several numbers of elements."""
+    function, order = (FLOATING[name], 2) if name in FLOATING else (WHOLE[name], 0)
+
+    def step(x, m, k, c):
+        return values(function, (x, m, k, c), order)
+
+    fn = sg.compile(step, on_break="error")
+    for mask in (M, ~M, M):
+        given = [sg.tensor(X, requires_grad=order > 0), sg.tensor(mask), sg.tensor(K), sg.tensor(C)]
+        for a, b in zip(step(*given), fn(*given), strict=True):
+            assert a.shape == b.shape
+            np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), rtol=1e-11, atol=1e-12)
+    assert len(fn.recompiles) == 1
+
+
+@pytest.mark.parametrize("name", FLOATING)
+def test_results_that_are_differentiated_outside(name):
+    fn = sg.compile(lambda x, m, k, c: FLOATING[name](x + sg.sin(x), m, k, c), on_break="error")
+    for mask in (M, M, ~M):
+        found = []
+        for call in (fn, fn.fn):
+            given = [sg.tensor(X, requires_grad=True), sg.tensor(mask), sg.tensor(K), sg.tensor(C)]
+            y = call(*given)
+            (g,) = sg.grad((y * sg.sin(y)).sum(), given[0], create_graph=True)
+            found.append([y, g, sg.grad((g * g).sum(), given[0])[0]])
+        for a, b in zip(*found, strict=True):
+            np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_numbers_in_sessions(name, known):
+    if not known and name == "repeats alone":
+        known = True
+    (wanted,), (found,) = eagerly(WHOLE[name], "float64"), in_session(WHOLE[name], "float64", known=known)
+    assert wanted.shape == found.shape
+    assert wanted.dtype == found.dtype
+    np.testing.assert_allclose(found, wanted)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_any_number_of_elements(count):
+    graph = sg.Graph()
+    with graph.as_default():
+        x, m = sg.placeholder("float32", [3]), sg.placeholder("bool", [3])
+        total = (x[m] ** 2).sum()
+        found = [x[m], total, sg.gradients([total], [x])[0]]
+    mask = np.arange(3) < count
+    with sg.Session(graph=graph) as sess:
+        picked, total, slope = sess.run(found, {x: [1, 2, 3], m: mask})
+    values = np.array([1, 2, 3], "float32") * mask
+    np.testing.assert_array_equal(picked, values[mask])
+    assert total == (values**2).sum()
+    np.testing.assert_array_equal(slope, 2 * values)
+
+
+def test_a_variable_is_trained_on_the_elements_of_a_mask():
+    graph = sg.Graph()
+    with graph.as_default():
+        w = sg.Variable(np.ones(3, "float32"))
+        x, m = sg.placeholder("float32", [4, 3]), sg.placeholder("bool", [4])
+        loss = ((x[m] * w).sum(1) ** 2).mean()
+        step = sg.assign(w, w - 0.1 * sg.gradients([loss], [w])[0])
+    rows = np.arange(12, dtype="float32").reshape(4, 3) / 10
+    mask, value = np.array([1, 0, 1, 1], bool), np.ones(3, "float32")
+    with sg.Session(graph=graph) as sess:
+        sess.run(w.initializer)
+        for _ in range(3):
+            kept = rows[mask]
+            value = value - 0.1 * (2 * (kept @ value)[:, None] * kept).mean(0)
+            sess.run(step, {x: rows, m: mask})
+            np.testing.assert_allclose(sess.run(w), value, rtol=1e-5)
+            mask = np.roll(mask, 1)
+            mask[0] ^= True
