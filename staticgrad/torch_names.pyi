@@ -265,7 +265,7 @@ def argsort(
     """
 
 def argwhere(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
-    """The positions of elements that are not 0, (number, axes). Eager only."""
+    """The positions of elements that are not 0, (number, axes)."""
 
 def as_strided(
     input: Any,
@@ -397,7 +397,7 @@ def bincount(
     *,
     out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> Tensor:
-    """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError.
+    """How often each integer from 0 occurs, or the sum of its weights. Raises DTypeError, ArgumentError.
 
     Examples:
         >>> sg.bincount(sg.tensor([0, 2, 2]))
@@ -1684,7 +1684,7 @@ def masked_scatter(input: Any, mask: Any, source: Any, *, out: Tensor | tuple[Te
     """`input` with the elements of `source`, in order, where the mask is true."""
 
 def masked_select(input: Any, mask: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
-    """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values.
+    """The elements where the mask (broadcast) is true, 1-D.
 
     Examples:
         >>> sg.masked_select(sg.tensor([1.0, 2.0]), sg.tensor([True, False]))
@@ -2092,7 +2092,7 @@ def nonzero(
     as_tuple: Literal[True],
     out: Tensor | tuple[Tensor, ...] | None = None,
 ) -> tuple[Tensor, ...]:
-    """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only.
+    """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis.
 
     Examples:
         >>> sg.nonzero(sg.tensor([0, 3, 4]))
@@ -2392,7 +2392,7 @@ def repeat_interleave(
 ) -> Tensor:
     """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
 
-    Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
+    Of counts alone: the position of each, so often.
 
     Examples:
         >>> sg.repeat_interleave(sg.tensor([1, 2]), 2)

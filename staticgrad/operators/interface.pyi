@@ -454,7 +454,7 @@ class Tensor:
         """
 
     def argwhere(self) -> Tensor:
-        """The positions of elements that are not 0, (number, axes). Eager only."""
+        """The positions of elements that are not 0, (number, axes)."""
 
     def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
         """The elements at these strides of the memory that `input` lies in: a view. storage_offset: the place of the first
@@ -571,7 +571,7 @@ class Tensor:
         """This tensor in bfloat16."""
 
     def bincount(self, weights: Any = None, minlength: builtins.int = 0) -> Tensor:
-        """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError.
+        """How often each integer from 0 occurs, or the sum of its weights. Raises DTypeError, ArgumentError.
 
         Examples:
             >>> sg.bincount(sg.tensor([0, 2, 2]))
@@ -1822,7 +1822,7 @@ class Tensor:
         """`masked_scatter` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def masked_select(self, mask: Any) -> Tensor:
-        """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values.
+        """The elements where the mask (broadcast) is true, 1-D.
 
         Examples:
             >>> sg.masked_select(sg.tensor([1.0, 2.0]), sg.tensor([True, False]))
@@ -2205,7 +2205,7 @@ class Tensor:
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: ...
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
-        """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only.
+        """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis.
 
         Examples:
             >>> sg.nonzero(sg.tensor([0, 3, 4]))
@@ -2431,7 +2431,7 @@ class Tensor:
     ) -> Tensor:
         """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
 
-        Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
+        Of counts alone: the position of each, so often.
 
         Examples:
             >>> sg.repeat_interleave(sg.tensor([1, 2]), 2)
@@ -3659,7 +3659,7 @@ class Functions:
 
     @staticmethod
     def argwhere(input: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
-        """The positions of elements that are not 0, (number, axes). Eager only."""
+        """The positions of elements that are not 0, (number, axes)."""
 
     @staticmethod
     def as_strided(
@@ -3810,7 +3810,7 @@ class Functions:
         *,
         out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> Tensor:
-        """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError.
+        """How often each integer from 0 occurs, or the sum of its weights. Raises DTypeError, ArgumentError.
 
         Examples:
             >>> sg.bincount(sg.tensor([0, 2, 2]))
@@ -5333,7 +5333,7 @@ class Functions:
 
     @staticmethod
     def masked_select(input: Any, mask: Any, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
-        """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values.
+        """The elements where the mask (broadcast) is true, 1-D.
 
         Examples:
             >>> sg.masked_select(sg.tensor([1.0, 2.0]), sg.tensor([True, False]))
@@ -5810,7 +5810,7 @@ class Functions:
         as_tuple: Literal[True],
         out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> tuple[Tensor, ...]:
-        """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only.
+        """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis.
 
         Examples:
             >>> sg.nonzero(sg.tensor([0, 3, 4]))
@@ -6149,7 +6149,7 @@ class Functions:
     ) -> Tensor:
         """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
 
-        Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
+        Of counts alone: the position of each, so often.
 
         Examples:
             >>> sg.repeat_interleave(sg.tensor([1, 2]), 2)

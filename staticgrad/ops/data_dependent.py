@@ -1,4 +1,4 @@
-"""Functions whose results have extents that depend on values, and counts of values. They need values, so no graph has them."""
+"""Functions whose results have extents that depend on values, and counts of values. What graphs have of them is in `sized.py`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def nonzero(input: Any, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 
 @torch_function()
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
-    """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only.
+    """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis.
 
     Examples:
         >>> sg.nonzero(sg.tensor([0, 3, 4]))
@@ -75,7 +75,7 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
 
 @torch_function()
 def argwhere(input: Any) -> Tensor:
-    """The positions of elements that are not 0, (number, axes). Eager only."""
+    """The positions of elements that are not 0, (number, axes)."""
     return nonzero(input)
 
 
@@ -108,7 +108,7 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
 
 @torch_function()
 def masked_select(input: Any, mask: Any) -> Tensor:
-    """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values.
+    """The elements where the mask (broadcast) is true, 1-D.
 
     Examples:
         >>> sg.masked_select(sg.tensor([1.0, 2.0]), sg.tensor([True, False]))
@@ -209,7 +209,7 @@ def _several(values: Any, inverse: Any, counts: Any, with_inverse: bool, with_co
 
 @torch_function()
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
-    """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError.
+    """How often each integer from 0 occurs, or the sum of its weights. Raises DTypeError, ArgumentError.
 
     Examples:
         >>> sg.bincount(sg.tensor([0, 2, 2]))

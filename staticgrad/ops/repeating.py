@@ -51,7 +51,7 @@ def tile(input: Any, *dims: Any) -> Tensor:
 def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
 
-    Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
+    Of counts alone: the position of each, so often.
 
     Examples:
         >>> sg.repeat_interleave(sg.tensor([1, 2]), 2)
