@@ -1,4 +1,4 @@
-"""Functions whose results have extents that depend on values, and counts of values. What graphs have of them is in `sized.py`."""
+"""Functions whose results have extents that depend on values, and counts of values. Graphs have those of `sized.py`."""
 
 from __future__ import annotations
 
