@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import pickle
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -47,6 +48,34 @@ class DistError(StaticgradError, RuntimeError):
     """
 
 
+class Told(NamedTuple):
+    """An exchange, as members tell each other of it. what, line: in words, and the user's line. function, reduction, root,
+    table: of an exchange by a plan, as of `Exchange`; dtype, shape: of what a member sends."""
+
+    what: str
+    line: str
+    function: str = ""
+    reduction: str = ""
+    root: int = 0
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    table: int = -1
+
+
+IDLE = Told("nothing, since it has no input left", "")
+"""What a member tells that has no inputs, and takes part in the exchanges of others' plans ..."""
+STOPS = IDLE._replace(root=1)
+"""... or ends the loop of all."""
+
+
+EXHAUSTED = "exhausted all inputs."
+OTHERS_EXHAUSTED = "Detected at least one rank that exhausted inputs. Throwing across all ranks."
+
+
+class Agreed(DistError):
+    """Members have other numbers of rows, and have agreed on one: the call begins anew, with another plan. No user sees it."""
+
+
 class Communicator:
     """One group. ranks: those of its members among all processes, in the group's order; mpi: mpi4py's communicator, None for
     a process by itself and for a process that is no member; rank: this process's in the group, -1 for no member; timeout:
@@ -62,6 +91,8 @@ class Communicator:
         """How many exchanges have begun, all of a plan counted as one; plans count, too."""
         self.writer: Any = None
         """The thread that writes checkpoints, once there was one."""
+        self.tables: list[Callable[[int], None]] = []
+        """Of each table whose rows travel, what is told how many all processes can send."""
         self._channel: Communicator | None = None
 
     @property
@@ -89,20 +120,77 @@ class Communicator:
         name, values, how: of what the members compare; timeout: in place of the group's. Raises DistError where they differ, in
         all members and before anything is exchanged, and where a member has not come within the timeout.
         """
-        if self.mpi is None:
-            return
         what = text_of(name, *how) if values is None else text_of(name, *how, of=(values.dtype, values.shape))
+        if not self._alike(what, timeout):
+            line = user_line()
+            raise self.differ(self.learn([Told(what, "" if line is None else f"{line[0]}:{line[1]}")]))
+
+    def _alike(self, what: str, timeout: float | None = None) -> bool:
+        """Whether all members, for which this one waits, have come with such an exchange."""
+        if self.mpi is None:
+            return True
         mine = np.array([self.number_of_next(digest([what]))])
         found = np.empty(self.size, mine.dtype)
-        longest = self.timeout if timeout is None else timeout
-        request, since = self.mpi.Iallgather(mine, found), time.monotonic()
+        self._await(self.mpi.Iallgather(mine, found), what, timeout)
+        return not (found != mine).any()
+
+    def _await(self, request: Any, what: str, timeout: float | None = None) -> None:
+        """Wait for the end of an exchange. Raises DistError as `check` does."""
+        longest, since = self.timeout if timeout is None else timeout, time.monotonic()
         while not request.Test():
             waited = time.monotonic() - since
             self.check(what, waited, longest)
             time.sleep(0 if waited < PROMPT else PROMPT)
-        if (found != mine).any():
-            line = user_line()
-            raise self.differ([(what, "" if line is None else f"{line[0]}:{line[1]}")])
+
+    def accompany(self, values: np.ndarray, told: Told) -> bool:
+        """`all_reduce` with "sum", of a member without inputs. Where the others come with a plan, it takes part in the plan's
+        exchanges, with values that change nothing, and returns False. told: IDLE or STOPS."""
+        if self._alike(text_of("all_reduce", "sum", of=(values.dtype, values.shape))):
+            self._combine(values, "sum")
+            return True
+        for each in self.plan_beside_idle(self.learn([told])):
+            self._await(self._with_nothing(each), each.what)
+        return False
+
+    def plan_beside_idle(self, all_of_them: Sequence[Sequence[Told]]) -> Sequence[Told]:
+        """The exchanges of the plan with which all members come that have inputs. Raises DistError where they differ, where
+        there are no others than those, and where a value of a member without inputs is to go to all."""
+        going = [theirs for theirs in all_of_them if theirs[0].what != IDLE.what]
+        if any(theirs[0] == STOPS for theirs in all_of_them):
+            raise DistError(f"Rank {self.rank} {EXHAUSTED}" if all_of_them[self.rank][0] == STOPS else OTHERS_EXHAUSTED)
+        plan = going[0]
+        if len({tuple([(each.what, each.function) for each in theirs]) for theirs in going}) > 1 or not plan[0].function:
+            raise self.differ(all_of_them)
+        for each in plan:
+            if each.function == "Ibcast" and all_of_them[each.root][0] == IDLE:
+                raise DistError(
+                    f"{each.what}: rank {self.ranks[each.root]} has no input left, and would have to send a value of this step",
+                    f"at {each.line}",
+                    "call the step without sg.compile inside the context",
+                )
+        return plan
+
+    def _with_nothing(self, told: Told) -> Any:
+        """Begin an exchange of others' plans with values that change nothing. Returns MPI's request."""
+        from mpi4py import MPI
+
+        dtype = np.dtype(told.dtype)
+        sent = np.full(told.shape, neutral(told.reduction, dtype) if told.table < 0 or dtype.kind == "f" else -1, dtype)
+        match told.function:
+            case "Iallgather":
+                return self.mpi.Iallgather(plain(sent), plain(np.empty((self.size, *told.shape), dtype)))
+            case "Ialltoall":
+                return self.mpi.Ialltoall(plain(sent), plain(np.empty_like(sent)))
+            case "Ibcast":
+                return self.mpi.Ibcast(plain(sent), told.root)
+            case "Iallreduce":
+                return self.mpi.Iallreduce(plain(sent), plain(np.empty_like(sent)), getattr(MPI, OPS[told.reduction]))
+            case "Ireduce":
+                return self.mpi.Ireduce(plain(sent), plain(np.empty_like(sent)), getattr(MPI, OPS[told.reduction]), told.root)
+            case "Ireduce_scatter_block":
+                out = np.empty(told.shape[1:], dtype)
+                return self.mpi.Ireduce_scatter_block(plain(sent), plain(out), getattr(MPI, OPS[told.reduction]))
+        raise AssertionError(told.function)
 
     def number_of_next(self, of: int) -> int:
         """What members compare before they exchange: a digest of one exchange, or of all of a plan, and its number."""
@@ -112,9 +200,19 @@ class Communicator:
     def check(self, what: str, waited: float, longest: float) -> None:
         """Look at the others while one waits for them. what: for what; waited, longest: seconds so far, and at most. Raises
         DistError where another process has failed or ended, or has not come within the time."""
-        if watch is not None and watch.failure is not None:
+        if watch is None:
+            if waited > longest:
+                raise self.late(what, longest)
+            return
+        if watch.failure is not None:
             raise DistError(f"{what}: {watch.failure}")
-        if waited > longest or (waited > ENDED and watch is not None and watch.ended_for(self.ranks) > ENDED):
+        if waited > ENDED and (crossed := watch.crossed(self.number, self.exchanges, what, waited)):
+            raise DistError(
+                f"{what}: {len(crossed)} processes wait for each other",
+                *crossed,
+                "all processes perform the exchanges of all groups in the same order",
+            )
+        if waited > longest or (waited > ENDED and watch.ended_for(self.ranks) > ENDED):
             raise self.late(what, longest)
 
     def late(self, what: str, longest: float, *details: str) -> DistError:
@@ -127,15 +225,40 @@ class Communicator:
             "init_process_group(timeout=timedelta(...)) says how long they wait for each other",
         )
 
-    def differ(self, mine: Sequence[tuple[str, str]]) -> DistError:
-        """The error of members that are at different exchanges; each of them calls this. mine: what this one is about to
-        exchange, with the user's lines."""
-        all_of_them = self.mpi.allgather(list(mine))
-        whats = [[what for what, _ in theirs] for theirs in all_of_them]
+    def learn(self, mine: Sequence[Told]) -> list[list[Told]]:
+        """What all members are about to exchange, which have found that it is not the same; each of them calls this."""
+        self.count += 1
+        told = np.frombuffer(pickle.dumps(list(mine)), np.uint8)
+        sizes = np.empty(self.size, np.int64)
+        what = "comparison of different exchanges"
+        self._await(self.mpi.Iallgather(np.array([len(told)]), sizes), what)
+        found = np.empty(int(sizes.sum()), np.uint8)
+        self._await(self.mpi.Iallgatherv(told, [found, sizes.tolist()]), what)
+        return [pickle.loads(part.tobytes()) for part in np.split(found, np.cumsum(sizes)[:-1])]
+
+    def agree_on_rows(self, all_of_them: Sequence[Sequence[Told]]) -> bool:
+        """Whether members differ only in how many rows of their tables travel. Tells these tables how many all can send."""
+        most: dict[int, list[int]] = {}
+        for each in zip_longest(*all_of_them):
+            if None in each or len({told._replace(what="", line="", shape=told.shape[1:]) for told in each}) > 1:
+                return False
+            if each[0].table >= 0:
+                most.setdefault(each[0].table, []).extend(told.shape[0] for told in each)
+            elif len({told.what for told in each}) > 1:
+                return False
+        for table, rows in most.items():
+            if len({*rows}) > 1:
+                self.tables[table](rounded_up(max(rows)))
+        return True
+
+    def differ(self, all_of_them: Sequence[Sequence[Told]]) -> DistError:
+        """The error of members that are at different exchanges, which they have told each other."""
+        whats = [[told.what for told in theirs] for theirs in all_of_them]
         first = next((i for i, each in enumerate(zip_longest(*whats)) if len({*each}) > 1), 0)
-        told = [", ".join(filter(None, [*theirs[first : first + 1], ("nothing more",)][0])) for theirs in all_of_them]
+        at = [[*theirs[first : first + 1], Told("nothing more", "")][0] for theirs in all_of_them]
+        told = [", ".join(filter(None, (each.what, each.line))) for each in at]
         return DistError(
-            f"processes are at different exchanges ({self.exchanges} of the group)\n"
+            f"processes are at different exchanges ({self.exchanges - 1} of the group)\n"
             + "\n".join(f"  rank {rank}: {each}" for rank, each in zip(self.ranks, told, strict=True)),
             "all processes of a group perform the same exchanges, of equal shapes and dtypes, in the same order",
         )
@@ -167,6 +290,9 @@ class Communicator:
     def all_reduce(self, values: np.ndarray, op: str) -> None:
         """Combine the arrays of all members in place, element by element."""
         self.meet("all_reduce", values, op)
+        self._combine(values, op)
+
+    def _combine(self, values: np.ndarray, op: str) -> None:
         if self.mpi is not None:
             from mpi4py import MPI
 
@@ -236,6 +362,27 @@ class Communicator:
             out[...] = values[0]
         else:
             self.mpi.Scatter(None if values is None else plain(values), plain(out), root)
+
+
+def rounded_up(rows: int) -> int:
+    """A number of rows that some more find room in, so that few plans serve ever other numbers."""
+    step = 1 << max(rows.bit_length() - 4, 0)
+    return -(-rows // step) * step
+
+
+def neutral(reduction: str, dtype: np.dtype) -> Any:
+    """The value that leaves others as they are where it is combined with them."""
+    limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+    match reduction:
+        case "product":
+            return 1
+        case "band":
+            return ~dtype.type(0)
+        case "min":
+            return True if dtype.kind == "b" else np.inf if limits is None else limits.max
+        case "max":
+            return False if dtype.kind == "b" else -np.inf if limits is None else limits.min
+    return 0
 
 
 def text_of(name: str, *how: Any, of: tuple[np.dtype, Shape] | None = None) -> str:
@@ -349,7 +496,7 @@ def _watch_others(mpi: Any) -> None:
     if watch is None and mpi.Query_thread() >= mpi.THREAD_MULTIPLE:
         from .process_watch import Watch
 
-        watch = Watch(mpi, lambda number: groups[number].exchanges if number in groups else -1)
+        watch = Watch(mpi, lambda: {number: (found.exchanges, found.ranks) for number, found in [*groups.items()]})
 
 
 def divide(ranks: Sequence[int], timeout: float | None = None) -> Communicator:

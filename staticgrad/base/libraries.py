@@ -12,6 +12,7 @@ import os
 import sys
 from functools import cache
 from types import ModuleType
+from typing import Any
 
 from ..errors import StaticgradError
 from .signals import uninterrupted
@@ -35,6 +36,15 @@ def need(library: str, extra: str) -> None:
     """Raises MissingExtra unless a library is installed."""
     if not is_installed(library):
         raise MissingExtra(f"{library} is not installed", f'pip install "staticgrad[{extra}]"')
+
+
+BY_VALUE = "cloudpickle", "joblib.externals.cloudpickle"
+"""Libraries that pickle functions of the program's own file, and such without a name, by value."""
+
+
+def by_value() -> Any:
+    """That of them which the program has imported; None for none."""
+    return next((sys.modules[name] for name in BY_VALUE if name in sys.modules), None)
 
 
 def folders() -> list[str]:

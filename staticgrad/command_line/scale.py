@@ -73,7 +73,7 @@ def duration(kind: str, size: int, ranks: int, net: Net) -> tuple[float, str]:
         }
         if p & (p - 1):  # halving needs a power of two: the others join in two more rounds
             ways["halves"] += 2 * (a + b)
-    elif kind == "all_gather":
+    elif kind in ("all_gather", "gather_rows"):
         ways = {"doubling": rounds * a + (p - 1) * b, "ring": (p - 1) * (a + b)}
     elif kind == "reduce_scatter":
         ways = {"halves": rounds * a + b * (p - 1) / p, "ring": (p - 1) * (a + b / p)}

@@ -1,6 +1,6 @@
 """The one IR of both modes: op records, nodes and graphs."""
 
-from .graph import Adjacency, Graph, literal
+from .graph import Adjacency, Graph, Travelling, literal
 from .lowering import (
     Call,
     Clear,
@@ -85,6 +85,7 @@ __all__ = [
     "Scatter",
     "Scratch",
     "Subgraph",
+    "Travelling",
     "View",
     "Window",
     "define",

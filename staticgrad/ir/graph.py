@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ..base.dtypes import DERIVED
+from ..base.libraries import by_value
 from ..base.locks import rlock
 from ..base.signals import module
 from ..base.types import TensorType
 from ..errors import GraphError, Where
-from .node import Literal, Node
+from .node import Cell, Literal, Node
 from .op import OpDef, over
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ class Graph:
 
     sized = False
     """Whether operations may be added whose results have extents that the run decides; see `OpDef.sized`."""
+    lasts = False
+    """Whether tensors of it can be pickled, with the graph."""
 
     def __init__(self, *, intern: bool = False):
         self.nodes: list[Node] = []
@@ -292,6 +296,52 @@ class Graph:
         graph.intern, graph._interned = intern, None
         return graph
 
+    # by pickle --------------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nodes refer to each other by number: as objects they would be nested as deep as the graph. Raises GraphError for
+        functions that can't be pickled."""
+        with self.lock:
+            number = {node: i for i, node in enumerate(self.nodes)}
+            cells = {value for node in self.nodes for value in node.attrs.values() if value.__class__ is Cell}
+            return {
+                "nodes": [_row(node, number) for node in self.nodes],
+                "initial": [(cell, number[cell.initial]) for cell in cells if cell.initial in number],
+                "outputs": {name: number[node] for name, node in self.outputs.items()},
+                "generator": None if self.generator is None else number[self.generator.node],
+                "draws": self.draws,
+                "last_exchange": None if self.last_exchange is None else number.get(self.last_exchange),
+                "names": self._names,
+                "given_names": {number[node]: name for node, name in self._given_names.items()},
+                "unnamed": self._unnamed,
+                "intern": self.intern,
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        waiting = self.__dict__.pop("_awaited", [])
+        type(self).__init__(self)
+        nodes = self.nodes
+        for op, inputs, attrs, kind, name, where, after in state["nodes"]:
+            self.append(Node(op, tuple([nodes[i] for i in inputs]), attrs, kind, name, where, tuple([nodes[i] for i in after])))
+        self.intern, self.draws, self._names, self._unnamed = (state[key] for key in ("intern", "draws", "names", "unnamed"))
+        for cell, i in state["initial"]:
+            cell.initial = nodes[i]
+        self.outputs = {name: nodes[i] for name, i in state["outputs"].items()}
+        self.last_exchange = None if state["last_exchange"] is None else nodes[state["last_exchange"]]
+        if state["generator"] is not None:
+            self.generator = module("staticgrad.operators").Symbol(self, nodes[state["generator"]])
+        for i, given in state["given_names"].items():
+            self.give_name(nodes[i], given)
+        for take in waiting:
+            take(self)
+
+    def awaited(self, take: Callable[[Graph], None]) -> None:
+        """Call `take` with this graph, once it has its nodes: tensors of a graph may arrive before it."""
+        if "nodes" in self.__dict__:
+            take(self)
+        else:
+            self.__dict__.setdefault("_awaited", []).append(take)
+
     def __str__(self) -> str:
         from .text import overview
 
@@ -299,6 +349,36 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self.nodes)} nodes>"
+
+
+def _row(node: Node, number: Mapping[Node, int]) -> tuple[Any, ...]:
+    """A node for a pickle."""
+    attrs = {
+        name: Travelling(node.op.name, value, node.where) if callable(value) else value for name, value in node.attrs.items()
+    }
+    return (
+        node.op, [number[i] for i in node.inputs], attrs, node.type, node.name, node.where, [number[i] for i in node.after]
+    )  # fmt: skip
+
+
+class Travelling:
+    """A function that a node holds, on its way to another process."""
+
+    def __init__(self, holder: str, function: Any, where: Where | None = None):
+        self.holder, self.function, self.where = holder, function, where
+
+    def __reduce__(self) -> Any:
+        for library in (pickle, by_value()):
+            if library is not None:
+                try:
+                    return pickle.loads, (library.dumps(self.function),)
+                except Exception:
+                    continue
+        raise GraphError(
+            f"{self.holder} holds {self.function!r}, which can't be pickled",
+            "define it at the top level of a module, or let cloudpickle send it",
+            where=self.where,
+        )
 
 
 def literal(array: np.ndarray) -> dict[str, Literal]:

@@ -291,6 +291,12 @@ class Exchange:
     """What processes compare: the exchange with shape and dtype."""
     reduction: str = ""
     root: int = 0
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    """Of the operand."""
+    table: int = -1
+    """Of rows of a gradient, the number of the table in the group: processes may have other numbers of rows, and agree on one.
+    -1 for another exchange."""
 
 
 Call = Routine | Gemm | Copy | Clear | Exchange

@@ -158,8 +158,16 @@ class Cell:
         self.initial = initial
         self.trainable = trainable
 
+    def __reduce__(self) -> Any:
+        """Without the node of its initial value, which its graph enters."""
+        return _cell, (self.name, self.type, self.tensor, self.trainable, self.stream)
+
     def __lt__(self, other: Cell) -> bool:  # attributes are sorted by key; equal keys never compare values
         return id(self) < id(other)
 
     def __repr__(self) -> str:
         return self.name or "cell"
+
+
+def _cell(name: str, kind: TensorType, tensor: Any, trainable: bool, stream: tuple[int, int] | None) -> Cell:
+    return Cell(name, kind, tensor=tensor, trainable=trainable, stream=stream)

@@ -17,7 +17,7 @@ from ..base.dtypes import DERIVED, HALF
 from ..base.late import LateTable
 from ..base.records import record
 from ..base.types import StackType, TensorType, TupleType
-from ..errors import ArgumentError, DTypeError
+from ..errors import ArgumentError, DTypeError, GraphError
 from .lowering import Effect, Emit, Leaf, Native, Pointwise, Region, Result, View
 
 
@@ -73,6 +73,15 @@ class OpDef:
     promote(operands) -> dtypes
         The dtypes to which inputs are cast before `infer` (None: no cast). Operands are TensorTypes or plain numbers.
     """
+
+    def __reduce__(self) -> Any:
+        """A record of the table by its name, one over other dtypes by that of which it was made."""
+        if self in BASES:
+            key = next(key for (key, _), made in OVER.items() if made is self)
+            return over, (BASES[self], next(dtype for dtype in DERIVED if key == ("half" if dtype in HALF else dtype.kind)))
+        if REGISTRY.get(self.name) is not self:
+            raise GraphError(f"the operation {self.name} belongs to this process, and can't be pickled")
+        return _of_name, (self.name,)
 
     name: str
     infer: Callable[..., TensorType]
@@ -260,6 +269,10 @@ OVER: dict[tuple[str, OpDef], OpDef] = {}
 """The records that were needed so far."""
 BASES: dict[OpDef, OpDef] = {}
 """Of each record that was made, the one that it was made of."""
+
+
+def _of_name(name: str) -> OpDef:
+    return REGISTRY[name]
 
 
 def over(op: OpDef, dtype: np.dtype) -> OpDef:

@@ -50,6 +50,11 @@ class Subgraph:
         self._order = [n for n in graph.reaching(self.results) if n not in set(self.params)]
         self._types: dict[tuple[TensorType, ...], dict[Node, TensorType]] = {}
 
+    def __reduce__(self) -> Any:
+        number = {node: i for i, node in enumerate(self.graph.nodes)}
+        params, results = ([number[node] for node in nodes] for nodes in (self.params, self.results))
+        return _subgraph, (self.graph, params, results, self.written)
+
     def __lt__(self, other: Subgraph) -> bool:  # attributes are sorted by key; equal keys never compare values
         return id(self) < id(other)
 
@@ -110,3 +115,8 @@ def failing(node: Node) -> set[Node]:
     bodies = [value for value in region.attrs.values() if isinstance(value, Subgraph)]
     ends = [(body.graph, body.results[index]) for body in bodies if index < len(body.results)]
     return {inner for graph, end in ends for inner in graph.reaching([end]) if may_fail(inner)}
+
+
+def _subgraph(graph: Graph, params: Sequence[int], results: Sequence[int], written: Subgraph | None) -> Subgraph:
+    """One that arrives by pickle."""
+    return Subgraph(graph, [graph.nodes[i] for i in params], [graph.nodes[i] for i in results], written)

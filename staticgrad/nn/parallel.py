@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -19,8 +20,10 @@ from ..errors import ArgumentError
 from ..namespaces.modules import enter
 from ..operators import F, Operators, apply, state
 from ..ops import pytree, sparse_rows
+from ..ops.communication import gathered_rows
 from ..ops.data_parallel import added, buckets, check_shard, joined, parted
 from ..ops.gathering import scatter_op
+from ..ops.sparse_rows import rows_in_graph
 from .layers import Embedding, EmbeddingBag
 from .module import Module
 from .tensor_parallel import ColumnParallelLinear, RowParallelLinear
@@ -58,8 +61,9 @@ class DistributedDataParallel(Module, Joinable):
     Each process runs the module on its part of the data. Parameters and buffers begin with the values of the first process.
     After a backward pass each gradient is the average over the processes. Gradients travel in *buckets*: of parameters in
     reverse order, each bucket as soon as its last gradient is there. In a compiled function the exchanges are operations of
-    the step. Of the gradient of an embedding with `sparse=True` the rows alone travel; in compiled steps all processes have
-    equally many.
+    the step. Of the gradient of an embedding with `sparse=True` the rows alone travel. In compiled steps each process fills
+    them up to the number that all have agreed on, and they agree anew where one has more; where none has a row, row 0 counts as
+    one whose gradient is 0.
 
     bucket_cap_mb: megabytes of a bucket (25), of the first one 1 at most. broadcast_buffers: give all processes the first
     one's buffers before each call that follows a training call. find_unused_parameters: parameters that a pass does not reach
@@ -114,20 +118,26 @@ class DistributedDataParallel(Module, Joinable):
         layers = [m for m in module.modules() if isinstance(m, (Embedding, EmbeddingBag)) and m.sparse]
         self._sparse = {id(layer.weight) for layer in layers}
         """Ids of the parameters of whose gradients few rows are not 0."""
+        self._tables = {id(p): len(found.tables) + i for i, p in enumerate(p for p in trained if id(p) in self._sparse)}
+        """Their numbers in the group."""
+        self._rows_of_tables = (0,) * len(self._tables)
+        """How many rows of each all processes can send in a compiled step."""
+        found.tables += [partial(_agree_on_rows, weakref.ref(self), i) for i in range(len(self._tables))]
         alone = [id(p) if id(p) in self._sparse else None for p in trained]
         kinds = [(p.dtype, self._owners.get(id(p)), own) for p, own in zip(trained, alone, strict=True)]
         self._buckets = buckets([p.numel() * p.dtype.itemsize for p in trained], kinds, bucket_cap_mb)
         self._buckets = [[trained[i] for i in bucket] for bucket in self._buckets]  # type: ignore[misc]
         self._waiting: list[set[int]] = []
         """Of each bucket that was not exchanged the parameters whose gradients are not there yet, by number in it."""
-        self._begun = False
-        """Whether a backward pass has brought some gradients, and not all: a call without one leaves nothing waiting."""
+        self._begun = 0
+        """While a backward pass has brought some gradients, and not all, the id of the trace that it belongs to, or of None:
+        what a trace leaves that failed means nothing. 0: a call without a pass leaves nothing waiting."""
         self._without: set[int] = set()
         """Ids of the parameters that no process reaches in this pass."""
         self._reached: set[int] | None = None
         """Ids of the parameters that this process reaches in all passes, once that is known."""
-        self._going: Any = None
-        """The number of processes that have inputs, where gradients are averaged over these."""
+        self._going: list[Any] = []
+        """The number of processes that have inputs, where gradients are averaged over these. A list: a trace has its own."""
         for number, bucket in enumerate(self._buckets):
             for place, p in enumerate(bucket):
                 p.register_post_accumulate_grad_hook(partial(self._arrived, number, place))  # type: ignore[attr-defined]
@@ -167,9 +177,9 @@ class DistributedDataParallel(Module, Joinable):
         """What the module returns. Raises DistError where the pass before left gradients waiting."""
         from ..distributed import DistError
 
-        if self._begun:
+        if self._begun == id(state.tracer):
             lost = sum(map(len, self._waiting))
-            self._waiting, self._begun = [], False
+            self._waiting, self._begun = [], 0
             raise DistError(
                 f"DistributedDataParallel: {lost} parameters got no gradient in the last backward pass, so their buckets were "
                 "not exchanged",
@@ -177,12 +187,16 @@ class DistributedDataParallel(Module, Joinable):
             )
         training = self.require_backward_grad_sync and is_grad_enabled()
         buffers = self.broadcast_buffers and self.require_forward_param_sync
+        self._going.clear()
         if self._join_config.enable:
             from ..distributed.algorithms import Join
 
             going = Join.notify_join_context(self)
-            self._going = None if self._by_initial or going is None else going.result()[0]
-            self._agree(training, buffers)
+            self._going += [] if self._by_initial or going is None else going.result()
+            if state.tracer is None:
+                self._agree(training, buffers)
+            elif buffers:
+                self._give_of_last()
         elif buffers:
             self._give(list(self.module.buffers()))
         self.require_forward_param_sync = training
@@ -225,7 +239,7 @@ class DistributedDataParallel(Module, Joinable):
         """A gradient is there."""
         if self._waiting:
             self._waiting[number - len(self._buckets)].discard(place)
-            self._begun = True
+            self._begun = id(state.tracer)
             self._exchange_complete()
 
     def _exchange_complete(self) -> None:
@@ -233,7 +247,7 @@ class DistributedDataParallel(Module, Joinable):
         while self._waiting and not self._waiting[0]:
             self._exchange(self._buckets[-len(self._waiting)])
             del self._waiting[0]
-        self._begun = self._begun and bool(self._waiting)
+        self._begun = self._begun if self._waiting else 0
 
     def _sum(self, whole: Any, owner: int | None) -> Any:
         """The gradients of all processes, added: for all of them, or for the one to which they belong."""
@@ -248,7 +262,7 @@ class DistributedDataParallel(Module, Joinable):
             return
         owner = self._owners.get(id(bucket[0]))
         with no_grad():
-            share = 1 / self._size if self._going is None else 1 / self._going.item()
+            share = 1 / self._size if not self._going else 1 / self._going[0]
             if id(bucket[0]) in self._sparse and self._exchange_rows(bucket[0], owner, share):
                 return
             grads = [F.zeros_like(p) if p.grad is None else p.grad for p in bucket]
@@ -265,41 +279,53 @@ class DistributedDataParallel(Module, Joinable):
 
     def _exchange_rows(self, p: Any, owner: int | None, share: float) -> bool:
         """Average a gradient of which all processes know the rows that are not 0: these alone travel. False for another one."""
-        from ..distributed.nn.functional import all_gather
+        from ..distributed.process_groups import member
 
-        rows = self._rows(p)
+        members = member(self.process_group, "DistributedDataParallel")
+        rows = self._rows(p) if state.tracer is None else self._traced_rows(p)
         if rows is None:
             return False
-        *parts, counts = rows
-        values, index = ([*all_gather(x, group=self.process_group)] for x in (parts[0] * share, parts[1]))
-        if counts is not None:
-            values, index = ([x[:n] for x, n in zip(xs, counts, strict=True)] for xs in (values, index))
+        values, index = (gathered_rows(x, members, self._tables[id(p)]) for x in (rows[0] * share, rows[1]))
         if owner not in (None, self._rank):
             p.grad = None
             return True
-        total = F.concatenate([v.reshape(-1, *p.shape[1:]) for v in values], 0)
-        p.grad = apply(scatter_op, total, p.detach(), F.concatenate([i.reshape(-1) for i in index], 0), axis=0)
+        values, index = values.reshape(-1, *p.shape[1:]), index.reshape(-1)
+        if state.tracer is None:
+            values, index = values[index >= 0], index[index >= 0]
+        else:
+            index = F.where(index < 0, F.clamp(index.max(), 0), index)
+        p.grad = apply(scatter_op, values, p.detach(), index, axis=0)
         return True
 
-    def _rows(self, p: Any) -> tuple[Any, Any, list[int] | None] | None:
-        """Rows of a gradient and their index, as many in all processes: a plan has such of one shape, and eager ones are filled
-        up, and cut after the exchange to the counts of the processes. None where some process does not know its rows."""
+    def _traced_rows(self, p: Any) -> tuple[Any, Any] | None:
+        """Rows of a traced gradient and their index, filled up with values of 0 for the row -1, as many as all processes can
+        send. None where they are not known."""
+        found = rows_in_graph(p.grad, p)
+        if found is None:
+            return None
+        values, index = found
+        count = index.shape[0]
+        more = max(count, self._rows_of_tables[[*self._tables].index(id(p))], 1) - count
+        if more > 0:
+            nothing, none = tensor(np.zeros((), p.dtype)), tensor(np.array(-1, index.dtype))
+            values = F.concatenate([values, F.broadcast_to(nothing, (more, *p.shape[1:]))], 0)
+            index = F.concatenate([index, F.broadcast_to(none, (more,))], 0)
+        return values, index
+
+    def _rows(self, p: Any) -> tuple[Any, Any] | None:
+        """The same of an eager gradient, as many as the process has that has most. None where some process does not know its
+        rows."""
         from ..distributed.nn.functional import all_gather
 
-        if state.tracer is not None:
-            from ..tracing.gradient_binding import rows_of
-
-            found = rows_of(p.grad)
-            return None if found is None else (*found, None)
         noted = np.zeros(0, np.int64) if p.grad is None else sparse_rows.rows_of(p.grad._data)
         own = None if noted is None else np.unique(noted)
         counts = [int(n) for n in all_gather(tensor(-1 if own is None else len(own)), group=self.process_group)]
         if own is None or min(counts) < 0:
             return None
-        index, values = np.zeros(max(counts), np.int64), np.zeros((max(counts), *p.shape[1:]), p.dtype)
+        index, values = np.full(max(counts), -1), np.zeros((max(counts), *p.shape[1:]), p.dtype)
         if len(own):
             index[: len(own)], values[: len(own)] = own, p.grad._data[own]
-        return tensor(values), tensor(index), counts
+        return tensor(values), tensor(index)
 
     # processes with different numbers of inputs -------------------------------------------------------------------------
 
@@ -343,6 +369,18 @@ class DistributedDataParallel(Module, Joinable):
             self._give(list(self.module.buffers()), root)
         return bool(training), bool(buffers)
 
+    def _give_of_last(self) -> None:
+        """In a trace: give all processes the buffers of the last one that has inputs, as sums to which the others add 0."""
+        from ..distributed.collectives import all_reduce
+
+        last = tensor(self._rank)
+        all_reduce(last, "max", self.process_group)
+        with no_grad():
+            for x in self.module.buffers():
+                found = F.where(last == self._rank, x, F.zeros_like(x))
+                all_reduce(found, "max" if x.dtype == np.bool_ else "sum", self.process_group)
+                x.copy_(found)
+
 
 class _DataParallelHook(JoinHook):
     """The exchanges of a pass without an input, and the model of a process that was among the last."""
@@ -376,10 +414,18 @@ class _DataParallelHook(JoinHook):
         from ..distributed.collectives import all_reduce
 
         of = self._of
-        of._going = None
+        of._going.clear()
         root = tensor(of._rank if is_last_joiner else -1)
         all_reduce(root, "max", of.process_group)
         of._give([*of.module.parameters(), *of.module.buffers()], int(root.item()))
+
+
+def _agree_on_rows(of: weakref.ref[DistributedDataParallel], place: int, rows: int) -> None:
+    """Processes have agreed on a number of rows of a table."""
+    found = of()
+    if found is not None:
+        known = found._rows_of_tables
+        found._rows_of_tables = (*known[:place], rows, *known[place + 1 :])
 
 
 def reached(out: Any) -> set[int]:

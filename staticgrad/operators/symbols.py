@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
@@ -351,8 +352,21 @@ class Symbol(Operators):
     def __deepcopy__(self, memo: Any) -> NoReturn:
         self._no_value("a copy of its own", "use x.clone() for a tensor of the same value")
 
-    def __getstate__(self) -> NoReturn:
-        self._no_value("what could be saved", "save what Session.run, or the compiled function, gives")
+    def __reduce__(self) -> Any:
+        """A tensor of a user's graph goes with the graph, as a pickled session does."""
+        if not self.graph.lasts:
+            self._no_value("what could be saved", "save what Session.run, or the compiled function, gives")
+        return new_symbol, (type(self),), (self.graph, self.graph.name_of(self.node))
+
+    def __setstate__(self, state: tuple[Graph, str]) -> None:
+        self.graph, name = state
+        self.graph.awaited(partial(self._find, name))
+
+    def _find(self, name: str, graph: Graph) -> None:
+        """Take the node of this name in the graph, which has arrived."""
+        node = graph.by_name(name)
+        assert node is not None
+        self.node = node
 
     def backward(self, *args: Any, **kwargs: Any) -> None:
         raise TraceError(
@@ -363,3 +377,8 @@ class Symbol(Operators):
     def __repr__(self) -> str:
         where = self.node.where
         return f"<sg.Symbol {self.name!r} {self.node.type}{' ' + where.short if where else ''}>"
+
+
+def new_symbol(kind: type[Symbol]) -> Symbol:
+    """One that gets its graph and node later."""
+    return kind.__new__(kind)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.communicators import OPS, group, text_of
+from ..base.communicators import OPS, Communicator, group, text_of
 from ..base.types import TensorType, shape_text
 from ..errors import ArgumentError, DTypeError, GraphError, ShapeError
 from ..ir import Attribute, Exchange, Layout, Native, Node, OpDef, define
@@ -27,6 +27,11 @@ SIZE = at.integer(1)
 OP = Attribute(f"one of {', '.join(OPS)}", lambda value, types: value in OPS)
 LINEAR = ("sum", "avg")
 """Ops that have a derivative."""
+
+
+def gathered_rows(x: Any, members: Communicator, table: int) -> Any:
+    """The values that processes have for some rows of a table, or the numbers of the rows: (processes, rows, ...)."""
+    return communicate(gather_rows_op, x, group_number=members.number, size=members.size, table=table)
 
 
 def communicate(record: OpDef, x: Any, **attrs: Any) -> Any:
@@ -151,8 +156,14 @@ def _native(function: str) -> Native:
             return None
         root = node.attrs.get("root")
         how = [*([reduction] if reduction else []), *([] if root is None else ["to" if reduction else "from", root])]
+        how += [f"of table {node.attrs['table']}"] if "table" in node.attrs else []
         told = text_of(node.op.name, *how, of=(sent.dtype, sent.shape))
-        return [Exchange(node.attrs["group_number"], function, told, reduction, 0 if root is None else root)]
+        return [
+            Exchange(
+                node.attrs["group_number"], function, told, reduction, 0 if root is None else root, str(sent.dtype), sent.shape,
+                node.attrs.get("table", -1),
+            )
+        ]  # fmt: skip
 
     return Native(plan)
 
@@ -213,6 +224,18 @@ all_gather_op = define(
     fails=True,
     exchanges=True,
     doc="The values of all processes of a group, along a new first axis.",
+)
+gather_rows_op: OpDef = define(
+    name="gather_rows",
+    attrs={**MEMBERS, "table": NUMBER},
+    infer=lambda x, *before, group_number, size, table: _gathered(x, group_number=group_number, size=size),
+    eval=lambda x, *before, group_number, size, table: _all_gather(x, group_number=group_number, size=size),
+    emit=_native("Iallgather"),
+    promote=keep,
+    stateful=True,
+    fails=True,
+    exchanges=True,
+    doc="As `all_gather`, of what a process has of the rows of a table: where processes have other numbers, their plans agree.",
 )
 reduce_scatter_op: OpDef = define(
     name="reduce_scatter",

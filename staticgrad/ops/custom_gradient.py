@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.types import TensorType, TupleType, bool_, type_of
-from ..ir import Attribute, Expand, Node, OpDef, define
+from ..ir import Attribute, Expand, Node, OpDef, Travelling, define
 from ..operators import Operators, Symbol, apply
 from . import attributes as at
 from .control.loop_operands import Parts
@@ -31,6 +31,9 @@ class CustomCall:
 
     def __init__(self, name: str, results: Sequence[TensorType], operands: int, saved: Sequence[int | None], rule: Rule):
         self.name, self.results, self.operands, self.saved, self.rule = name, tuple(results), operands, tuple(saved), rule
+
+    def __reduce__(self) -> Any:
+        return CustomCall, (self.name, self.results, self.operands, self.saved, Travelling(self.name, self.rule))
 
     def __repr__(self) -> str:
         return self.name

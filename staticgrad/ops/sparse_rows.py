@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..base.types import TensorType, int64
 from ..errors import ShapeError
-from ..ir import Call, Layout, Native, Node, Routine, Scratch, define
+from ..ir import REGISTRY, Call, Layout, Native, Node, Routine, Scratch, define
+from ..operators import F, Symbol, apply
 from .batching import one_by_one
 
 noted: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
@@ -42,6 +44,33 @@ def carry(to: np.ndarray, *parts: np.ndarray) -> np.ndarray:
         else:
             noted.pop(id(to), None)
     return to
+
+
+def rows_in_graph(g: Any, p: Any) -> tuple[Any, Any] | None:
+    """(values of rows, their positions) of a gradient in a graph, from the node that computes it; None where they are not
+    known. p: the table; rows may repeat."""
+    op, inputs, attrs = g.node.op, g.node.inputs, g.node.attrs
+    operands = [Symbol(g.graph, node) for node in inputs]
+    if op is REGISTRY["scatter_add"]:
+        if attrs["axis"] != 0 or len(inputs) != 3:
+            return None
+        values, index = operands[0], F.reshape(operands[2], (-1,))
+        return F.reshape(values, (-1, *p.shape[1:])), index
+    if op is REGISTRY["add"]:
+        left, right = (rows_in_graph(x, p) if x.shape == g.shape else None for x in operands)
+        if left is None or right is None:
+            return None
+        (a, i), (b, j) = left, right
+        return F.concatenate([a, b], 0), F.concatenate([i, j], 0)
+    if op is REGISTRY["identity"]:
+        return rows_in_graph(operands[0], p)
+    if op is REGISTRY["neg"] and (found := rows_in_graph(operands[0], p)) is not None:
+        return -found[0], found[1]
+    if op in (REGISTRY["mul"], REGISTRY["div"]):
+        for whole, number in (operands, operands[::-1]) if op is REGISTRY["mul"] else (operands,):
+            if all(d == 1 for d in number.shape) and whole.shape == g.shape and (found := rows_in_graph(whole, p)) is not None:
+                return apply(op, found[0], F.reshape(number, ())), found[1]
+    return None
 
 
 # positions that an index names several times --------------------------------------------------------------------------

@@ -179,7 +179,7 @@ class Optimizer(Hooked):
         self.param_groups: list[ParamGroup] = []  # which becomes a `ParamGroups`
         self.state: dict[Any, dict[str, Tensor]] = {}  # which becomes a `State`
         self.variables: dict[Any, dict[str, Any]] = {}
-        """Slots in graphs: by the variable's node, and step counts by (graph, group)."""
+        """Slots in graphs: by variable, and step counts by (graph, group)."""
         self._opt_called = False
         """Whether a step was taken, which schedules expect before they take theirs."""
         self._shared: tuple[int, bool] = (-1, False)

@@ -9,11 +9,10 @@ import numpy as np
 from ..base.types import shape_text
 from ..eager import Tensor
 from ..errors import GradientError
-from ..ir import REGISTRY
 from ..operators import F, Symbol, apply
 from ..operators import Tensor as AnyTensor
 from ..ops.gathering import gather_op, index_add_op, scatter_op
-from ..ops.sparse_rows import first_of_op, rows_of
+from ..ops.sparse_rows import first_of_op, rows_in_graph, rows_of
 from .groups import ParamGroup, above_zero, at_least_zero, flag, only_real, two_below_one
 from .optimizer import Hyper, Optimizer, hyperparameters
 
@@ -81,7 +80,7 @@ class SparseAdam(Optimizer):
     def rule(
         self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
     ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
-        found = _of_graph(g, p) if isinstance(g, Symbol) else _of_array(g)
+        found = rows_in_graph(g, p) if isinstance(g, Symbol) else _of_array(g)
         if found is None:
             raise GradientError(
                 "SparseAdam does not support dense gradients, please consider Adam instead",
@@ -114,29 +113,3 @@ def _of_array(g: Any) -> tuple[Any, Any] | None:
     if np.count_nonzero(values) != np.count_nonzero(g._data):
         return None
     return Tensor(values), Tensor(rows)
-
-
-def _of_graph(g: Any, p: Any) -> tuple[Any, Any] | None:
-    """The same for a gradient in a graph, from the node that computes it; rows may repeat."""
-    op, inputs, attrs = g.node.op, g.node.inputs, g.node.attrs
-    operands = [Symbol(g.graph, node) for node in inputs]
-    if op is scatter_op:
-        if attrs["axis"] != 0 or len(inputs) != 3:
-            return None
-        values, index = operands[0], F.reshape(operands[2], (-1,))
-        return F.reshape(values, (-1, *p.shape[1:])), index
-    if op is REGISTRY["add"]:
-        left, right = (_of_graph(x, p) if x.shape == g.shape else None for x in operands)
-        if left is None or right is None:
-            return None
-        (a, i), (b, j) = left, right
-        return F.concatenate([a, b], 0), F.concatenate([i, j], 0)
-    if op is REGISTRY["identity"]:
-        return _of_graph(operands[0], p)
-    if op is REGISTRY["neg"] and (found := _of_graph(operands[0], p)) is not None:
-        return -found[0], found[1]
-    if op in (REGISTRY["mul"], REGISTRY["div"]):
-        for whole, number in (operands, operands[::-1]) if op is REGISTRY["mul"] else (operands,):
-            if all(d == 1 for d in number.shape) and whole.shape == g.shape and (found := _of_graph(whole, p)) is not None:
-                return apply(op, found[0], F.reshape(number, ())), found[1]
-    return None

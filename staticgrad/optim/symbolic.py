@@ -90,7 +90,7 @@ def _positions(optimizer: Optimizer, graph: Any) -> dict[Any, int]:
 
 
 def _slots(optimizer: Optimizer, group: ParamGroup, v: Any) -> dict[str, Any]:
-    known = optimizer.variables.setdefault(v.node, {})
+    known = optimizer.variables.setdefault(v.graph.variable_of[v.node], {})
     kept = optimizer.kept(group, v)
     for name in kept:
         if name not in known:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import MutableMapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..ir.walks import postorder
 from ..operators import Symbol, append, control_of, frontends
 from ..operators.dispatch import no_capture
 from .dependencies import control_dependencies
-from .graphs import Captured, Graph
+from .graphs import Captured, Graph, Kept, SourceRun
 from .inputs import frozen
 from .variables import Variable, assign
 
@@ -91,7 +92,7 @@ def _constant(graph: Graph, tensor: Tensor) -> Node:
     return node
 
 
-def _as_captured(tensor: Tensor, kind: TensorType, name: str) -> np.ndarray:
+def _as_captured(tensor: Tensor, kind: TensorType, name: str, run: SourceRun) -> np.ndarray:
     """The tensor's data. Raises ShapeError where it has another shape or dtype than it had."""
     data = tensor._data
     if data.shape != kind.shape or data.dtype != kind.dtype:
@@ -111,10 +112,10 @@ def _variable(graph: Graph, tensor: Tensor, trainable: bool = True) -> Node:
     with control_dependencies(None):
         kind = type_of(tensor._data)
         start = append(graph, REGISTRY["placeholder"], (), {"type": kind}, name=f"{name}/initial")
-        graph.sources[start.node] = lambda run: _as_captured(tensor, kind, name)
+        graph.sources[start.node] = partial(_as_captured, tensor, kind, name)
         variable = Variable.__new__(Variable)
         variable._enter(graph, start, trainable, name)
-    graph.captured[id(tensor)] = Captured(lambda: tensor, variable.node, -1)
+    graph.captured[id(tensor)] = Captured(Kept(tensor), variable.node, -1)
     return variable.node
 
 

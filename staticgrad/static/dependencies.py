@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..base.types import TensorType, bool_
@@ -23,6 +24,18 @@ class Operation:
 
     def __init__(self, graph: Graph, node: Node):
         self.graph = graph
+        self.node = node
+
+    def __reduce__(self) -> Any:
+        return _new, (type(self),), (self.graph, self.name)
+
+    def __setstate__(self, state: tuple[Graph, str]) -> None:
+        self.graph, name = state
+        self.graph.awaited(partial(self._find, name))
+
+    def _find(self, name: str, graph: Graph) -> None:
+        node = graph.by_name(name)
+        assert node is not None
         self.node = node
 
     @property
@@ -120,3 +133,8 @@ def _flat(things: Iterable[Any]) -> Iterator[Any]:
             raise GraphError("group: None can't be run", "expected the result of an optimizer or an assign")
         else:
             yield thing
+
+
+def _new(kind: type[Operation]) -> Operation:
+    """One that gets its graph and node later."""
+    return kind.__new__(kind)

@@ -6,6 +6,7 @@ import difflib
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,16 @@ class Captured(NamedTuple):
     node: Node
     version: int
     """Its last change at that time; -1 for a variable, which has its own value ever since."""
+
+
+class Kept:
+    """`Captured.tensor` of a tensor that the graph keeps alive."""
+
+    def __init__(self, tensor: Tensor):
+        self.of = tensor
+
+    def __call__(self) -> Tensor:
+        return self.of
 
 
 class Training:
@@ -65,6 +76,7 @@ class Graph(ir.Graph):
     """
 
     sized = True
+    lasts = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,6 +94,43 @@ class Graph(ir.Graph):
         self.trained: dict[Node, Training] = {}
         """By variable, for those that optimizers update."""
         self._symbols: dict[Node, Symbol] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """As `ir.Graph`: variables, the tensors that they stand for, and what optimizers have entered. Raises GraphError for a
+        graph with elements of data sets."""
+        if type(self) is not Graph:
+            raise GraphError(
+                f"a graph of {type(self).__module__} can't be pickled",
+                "send a function that builds the graph, and the values of its variables: session.run(variables)",
+            )
+        with self.lock:
+            state, number = super().__getstate__(), {node: i for i, node in enumerate(self.nodes)}
+            for node, source in self.sources.items():
+                if not isinstance(source, partial):
+                    raise GraphError(f"{self.name_of(node)} feeds itself with data of this process", "feed a placeholder")
+            return state | {
+                "initializer_name": self.initializer_name,
+                "variables": self.variables,
+                "kept": [(c.tensor(), number[c.node]) for c in self.captured.values() if isinstance(c.tensor, Kept)],
+                "sources": [(number[node], source) for node, source in self.sources.items()],
+                "updates": [(number[node], update) for node, update in self.updates],
+                "trained": [
+                    (number[node], [*training.slots], [number[g] for g in training.gradients])
+                    for node, training in self.trained.items()
+                ],
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        nodes = self.nodes
+        self.initializer_name = state["initializer_name"]
+        self.variable_of = {variable.node: variable for variable in state["variables"]}
+        self.captured = {id(tensor): Captured(Kept(tensor), nodes[i], -1) for tensor, i in state["kept"]}
+        self.sources = {nodes[i]: source for i, source in state["sources"]}
+        self.updates = [(nodes[i], update) for i, update in state["updates"]]
+        for i, slots, gradients in state["trained"]:
+            self.trained[nodes[i]] = training = Training()
+            training.slots, training.gradients = dict.fromkeys(slots), dict.fromkeys([nodes[g] for g in gradients])
 
     def trains(self, variable: Node, slots: Iterable[Node], gradient: Any = None) -> None:
         """Enter that an optimizer updates a variable."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -41,6 +41,9 @@ class Session:
     gradients, as `apply_gradients` gets them, are averaged unless a sum over the processes gave them; with "gradients" each
     goes to the owner of its variable alone. All processes get the values that a variable's owner assigns.
 
+    A session can be pickled, together with tensors of its graph: `pickle.dumps((session, x, y))`. Graph and values of variables
+    travel; plans are made anew, or found in the kernel cache. Random numbers are those of the generator where it arrives.
+
     Raises ArgumentError when `graph` is no graph, for another `numerics` or `shard`, and DistError for `shard` before
     `init_process_group`.
 
@@ -75,11 +78,14 @@ class Session:
         """By the nodes that are fetched and fed."""
         self._entered: list[ExitStack] = []
 
-    def __reduce__(self) -> NoReturn:
-        raise GraphError(
-            "a session can't be pickled: its graph may hold functions, and its plans are this process's",
-            "send a function that builds the graph, and the values of its variables: session.run(graph.variables)",
-        )
+    def __reduce__(self) -> Any:
+        """The graph and the values of its variables; plans are made where it arrives. Raises GraphError for a closed session,
+        and for graphs that can't be pickled."""
+        with self._values.lock:
+            self._values.check_open()
+            values = [(cell, array.copy()) for cell, array in self._values.store.items()]
+        shard = None if self._sharding is None else self._sharding.shard
+        return _arrived, (self.graph, self.numerics, self.passes, self.memory_budget, shard, values)
 
     # running ------------------------------------------------------------------------------------------------------
 
@@ -317,6 +323,15 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<sg.Session of {self.graph!r}{', closed' if self._values.closed else ''}>"
+
+
+def _arrived(
+    graph: Graph, numerics: str, passes: Sequence[Pass], budget: int | float | None, shard: str | None, values: Any
+) -> Session:
+    """A session that was pickled."""
+    session = Session(graph, numerics=numerics, passes=passes, memory_budget=budget, shard=shard)
+    session._values.store.update(values)
+    return session
 
 
 def _mapping(feed_dict: Any) -> Mapping[Any, Any]:

@@ -77,6 +77,14 @@ class Variable(Symbol):
         )
         graph.variable_of[self.node] = self
 
+    def __reduce__(self) -> Any:
+        made, kind, (graph, name) = super().__reduce__()
+        return made, kind, (graph, name, self.initializer)
+
+    def __setstate__(self, state: Any) -> None:
+        *symbol, self.initializer = state
+        super().__setstate__(tuple(symbol))
+
     @property
     def cell(self) -> Cell:
         """The key of its value in a session."""

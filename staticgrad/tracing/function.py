@@ -14,6 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
+from ..base.communicators import Agreed
+from ..base.libraries import by_value
 from ..base.locks import lock
 from ..compiler.passes.user_passes import Pass
 from ..eager.grad_mode import modes, watches_nan
@@ -233,6 +235,8 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                 road = (*specialization.road[:number], outcome)
             except (AnomalyError, GraphError, TraceError):
                 raise
+            except Agreed:
+                tried.remove(specialization)
             except StaticgradError:
                 known = specialization.road
                 found = outcomes_of(known, specialization.program.prepared, arrays) if known else None
@@ -436,13 +440,13 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         for name in getattr(self.fn, "__qualname__", "<none>").split("."):
             found = getattr(found, name, None)
         if found is self:
-            by_value = next((sys.modules[name] for name in BY_VALUE if name in sys.modules), None)
+            library = by_value()
             travelling = threading.get_ident(), id(self)
-            if by_value is None or self.fn.__module__ != "__main__" or travelling in _travelling:
+            if library is None or self.fn.__module__ != "__main__" or travelling in _travelling:
                 return self.fn.__qualname__
             _travelling.add(travelling)  # the function may name itself
             try:
-                return _arrived, (type(self), by_value.dumps(self.fn), *self.settings)
+                return _arrived, (type(self), library.dumps(self.fn), *self.settings)
             finally:
                 _travelling.remove(travelling)
         owner = getattr(self.fn, "__self__", None)
@@ -454,8 +458,6 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         return f"<sg.compile of {self.name}>"
 
 
-BY_VALUE = "cloudpickle", "joblib.externals.cloudpickle"
-"""Libraries that pickle functions of the program's own file by value."""
 _travelling: set[tuple[int, int]] = set()
 """Compiled functions that are being pickled so: threads and ids."""
 

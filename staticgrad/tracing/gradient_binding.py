@@ -11,9 +11,7 @@ import numpy as np
 from ..compiler.passes.symbolic_extents import Filler
 from ..eager.sparse_gradients import DeferredGradient, SparseGradient, deferred
 from ..eager.tensor import Tensor, wrap
-from ..ir import REGISTRY, Cell
-from ..ops.gathering import scatter_op
-from .traced import Traced
+from ..ir import Cell
 
 
 class GradientBinding:
@@ -75,19 +73,6 @@ def fits(g: Tensor, cell: Cell) -> bool:
 
 
 # Gradients of compiled steps that are 0 except for a few rows (`eager/sparse_gradients.py`): a step writes their parts.
-
-
-def rows_of(gradient: Any) -> tuple[Traced, Traced] | None:
-    """Of a traced gradient that is 0 except for rows that an index names, the values of these rows and the index; None for
-    another gradient."""
-    if not isinstance(gradient, Traced):
-        return None
-    node = gradient.node
-    while node.op is REGISTRY["identity"]:
-        node = node.inputs[0]
-    if node.op is not scatter_op or node.attrs["axis"] != 0 or len(node.inputs) != 3:
-        return None
-    return Traced(gradient.tracer, node.inputs[0]), Traced(gradient.tracer, node.inputs[2])
 
 
 class DeferredGradientBinding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from datetime import timedelta
@@ -500,27 +501,35 @@ def batch_norm_over_different_numbers_of_samples():
     assert nn.SyncBatchNorm.convert_sync_batchnorm(other) is other
 
 
-def _uneven(counts, **options):
-    """Train on other numbers of inputs: one for each process. Returns the model and the loss gradients' scale."""
+def _uneven(counts, compiled=False, **options):
+    """Train on other numbers of inputs: one for each process. Returns the model and the number of steps."""
     r = dist.get_rank()
     sg.manual_seed(0)
     net = nn.Sequential(nn.Linear(3, 2, bias=False), nn.BatchNorm1d(2)).to(sg.float64)
-    model = DistributedDataParallel(net, find_unused_parameters=options.pop("find_unused_parameters", False))
-    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    segmented = options.pop("find_unused_parameters", False)
+    model = DistributedDataParallel(net, find_unused_parameters=segmented)
+    optimizer = optim.SGD(model.parameters(), lr=0.01)
+
+    def step(x):
+        optimizer.zero_grad()
+        model(x).pow(3).sum().backward()
+        optimizer.step()
+
+    step = sg.compile(step, on_break="split" if segmented else "error") if compiled else step
     steps = 0
     with model.join(**options):
         for i in range(counts[r]):
-            optimizer.zero_grad()
-            x = sg.tensor(np.random.default_rng(10 * r + i).normal(size=(4, 3)))
-            model(x).pow(3).sum().backward()
-            optimizer.step()
+            step(sg.tensor(np.random.default_rng(10 * r + i).normal(size=(4, 3))))
             steps += 1
     return model, steps
 
 
 @check
 def different_numbers_of_inputs():
-    for options in ({}, {"divide_by_initial_world_size": False}, {"find_unused_parameters": True}):
+    compiled = {"compiled": True}
+    none_left = {"divide_by_initial_world_size": False}
+    cut = {"find_unused_parameters": True}
+    for options in ({}, none_left, cut, compiled, compiled | none_left):
         found, _ = _uneven((3, 5), **dict(options))
         nets = [nn.Sequential(nn.Linear(3, 2, bias=False), nn.BatchNorm1d(2)).to(sg.float64) for _ in range(2)]
         sg.manual_seed(0)
@@ -540,7 +549,7 @@ def different_numbers_of_inputs():
             with sg.no_grad():
                 for place, parts in enumerate(zip(*grads, strict=True)):
                     for net in nets:
-                        [*net.parameters()][place].sub_(0.1 * sum(parts) / count)
+                        [*net.parameters()][place].sub_(0.01 * sum(parts) / count)
         for p, q in zip(found.parameters(), nets[1].parameters(), strict=True):
             assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-12)
         for p, q in zip(found.buffers(), nets[1].buffers(), strict=True):
@@ -555,10 +564,14 @@ def join_and_its_options():
         _uneven((2, 4), throw_on_early_termination=True)
     assert _uneven((0, 2))[1] == [0, 2][r]
     assert _uneven((2, 2), enable=False)[1] == 2
+    told = "Rank 0 exhausted all inputs" if r == 0 else "at least one rank that exhausted inputs"
+    with pytest.raises(dist.DistError, match=told):
+        _uneven((2, 4), compiled=True, throw_on_early_termination=True)
+    assert _uneven((0, 2), compiled=True)[1] == [0, 2][r]
+    assert _uneven((2, 2), compiled=True)[1] == 2
+    with pytest.raises(sg.ArgumentError, match="runs in segments"):
+        _uneven((2, 2), compiled=True, find_unused_parameters=True)
     model = DistributedDataParallel(nn.Linear(2, 1))
-    step = sg.compile(lambda x: model(x).sum())
-    with pytest.raises(sg.ArgumentError, match="call the step without"), model.join():
-        step(sg.ones(1, 2))
     with model.join():
         for _ in range(2 + r):
             with model.no_sync():
@@ -566,6 +579,26 @@ def join_and_its_options():
             model(sg.ones(1, 2)).sum().backward()
         with sg.no_grad():
             model(sg.ones(1, 2))
+
+
+@check
+def groups_that_are_waited_for_crosswise():
+    """Each process waits in another group's exchange: both learn it long before the timeout, and of both."""
+    groups = [dist.new_group([0, 1]) for _ in range(2)]
+    r = dist.get_rank()
+    told = (
+        r"2 processes wait for each other(.|\n)*rank (0|1) waits for rank (1|0): all_reduce sum of float32 \((1|2),\).*"
+        r"it is at .*checks.py:\d+(.|\n)*rank (1|0) waits for rank (0|1): all_reduce sum of float32 \((1|2),\)"
+    )
+    since = time.monotonic()
+    with pytest.raises(dist.DistError, match=told):
+        dist.all_reduce(sg.ones(1 + r), group=groups[r])
+    assert time.monotonic() - since < 10
+
+    groups = [dist.new_group([0, 1]) for _ in range(2)]
+    step = sg.compile(lambda x: D.all_reduce(D.all_reduce(x, group=groups[r]), group=groups[r]))
+    with pytest.raises(dist.DistError, match=r"wait for each other"):
+        step(sg.ones(2))
 
 
 @check

@@ -47,6 +47,18 @@ def exchanges_are_native():
 
 
 @check
+def a_difference_that_is_seen_after_a_pause():
+    """Python looks at signals every 0.1 s of waiting."""
+    step = sg.compile(lambda x: D.all_reduce(x + 1))
+    step(sg.ones(4))
+    time.sleep(0.3 * dist.get_rank())
+    since = time.monotonic()
+    with pytest.raises(dist.DistError, match="different exchanges"):
+        step(sg.ones(2 + dist.get_rank()))
+    assert time.monotonic() - since < 10
+
+
+@check
 def exchanges_of_all_dtypes():
     for dtype in (sg.float32, sg.float64, sg.int32, sg.int64, sg.uint8):
         f = sg.compile(lambda x: D.all_reduce(x + x))
@@ -366,7 +378,7 @@ def rows_of_embeddings_are_gathered():
         if mode == "compiled":
             names = [each.exchange.told for each in step.plan.instructions if each.exchange is not None]
             assert not any("(1000, 4)" in name or "(4000,)" in name for name in names)
-            assert sum(name.startswith("all_gather") for name in names) == 2
+            assert sum(name.startswith("gather_rows of table") for name in names) == 2
         return found, [p.grad.numpy() for p in model.parameters()]
 
     expected, gradients = losses("eager", lambda x: x, lambda model: model)
@@ -379,14 +391,18 @@ def rows_of_embeddings_are_gathered():
 
 @check
 def rows_of_unequal_number():
-    """In eager mode processes may have different numbers of rows, or none, and rows belong to one process with `shard`."""
-    batches_of = [[[1, 2, 2, 900], [3]], [[5, 1, 7], [2, 2]], [[4], [8, 9]]]
+    """Processes may have different numbers of rows, or none, and rows belong to one process with `shard`."""
+    batches_of = [
+        [[1, 2, 2, 900], [3]], [[5, 1, 7], [2, 2]], [[4], [8, 9]], [[], [8]], [[*range(30)], [5]], [[2, 3], []], [[5, 6], [7]],
+        [[1, 2, 2, 900], [3]],
+    ]  # fmt: skip
 
-    def trained(wrap, part, shard=None, compiled=False):
+    def trained(wrap, part, kind, shard=None, compiled=False):
         sg.manual_seed(3)
-        model = wrap(nn.Sequential(nn.Embedding(1000, 4, sparse=True), nn.Linear(4, 2)).to(sg.float64))
-        kind = (optim.SGD,) if shard is None else (optim.ZeroRedundancyOptimizer, optim.SGD)
-        optimizer = kind[0](model.parameters(), *kind[1:], lr=0.1)
+        layers = [nn.Embedding(1000, 4, sparse=True)] + ([nn.Linear(4, 2)] if kind is optim.SGD else [])
+        model = wrap(nn.Sequential(*layers).to(sg.float64))
+        kinds = (kind,) if shard is None else (optim.ZeroRedundancyOptimizer, kind)
+        optimizer = kinds[0](model.parameters(), *kinds[1:], lr=0.1)
 
         def step(xs):
             optimizer.zero_grad()
@@ -396,27 +412,50 @@ def rows_of_unequal_number():
 
         step = sg.compile(step) if compiled else step
         for batch in batches_of:
-            step([sg.tensor(x) for x in part(batch)])
+            step([sg.tensor(x, dtype=sg.int64) for x in part(batch)])
         return model, [p.detach().numpy() for p in model.parameters()], optimizer
 
-    _, expected, _ = trained(lambda model: model, lambda batch: batch)
-    lengths = []
-    for shard in (None, "gradients"):
-        model, found, _ = trained(lambda m, shard=shard: Doubled(m, shard=shard), lambda b: [b[dist.get_rank()]], shard)
-        for one, other in zip(found, expected, strict=True):
-            assert_allclose(one, other, rtol=1e-12)
-        weight = model.module[0].weight
-        if weight.grad is not None:
-            lengths.append(len({*sparse_rows.rows_of(weight.grad._data).tolist()}))
-    assert set(lengths) <= {3}
+    for kind in (optim.SGD, optim.SparseAdam):
+        _, expected, _ = trained(lambda model: model, lambda batch: batch, kind)
+        for shard in (None, "gradients"):
+            for compiled in (False, True):
+                model, found, _ = trained(
+                    lambda m, shard=shard: Doubled(m, shard=shard), lambda b: [b[dist.get_rank()]], kind, shard, compiled
+                )
+                for one, other in zip(found, expected, strict=True):
+                    assert_allclose(one, other, rtol=1e-12)
+                weight = model.module[0].weight
+                if weight.grad is not None and not compiled:
+                    assert len({*sparse_rows.rows_of(weight.grad._data).tolist()}) == 4
 
-    same = [[[1, 2], [2, 3]], [[5, 1], [7, 7]]]
-    batches_of[:] = same
-    _, expected, _ = trained(lambda model: model, lambda batch: batch)
-    for compiled in (False, True):
-        _, found, _ = trained(lambda m: Doubled(m, shard="gradients"), lambda b: [b[dist.get_rank()]], "gradients", compiled)
-        for one, other in zip(found, expected, strict=True):
-            assert_allclose(one, other, rtol=1e-12)
+
+@check
+def rows_of_processes_without_inputs():
+    """As `different_numbers_of_inputs`, of embeddings: such processes have no rows."""
+    r = dist.get_rank()
+    for kind in (optim.SGD, optim.SparseAdam):
+        for compiled in (False, True):
+            sg.manual_seed(3)
+            tables = [nn.Embedding(50, 4, sparse=True).to(sg.float64) for _ in range(2)]
+            tables[1].load_state_dict(tables[0].state_dict())
+            model = DistributedDataParallel(tables[0])
+            optimizer, alone = kind(model.parameters(), lr=0.1), kind(tables[1].parameters(), lr=0.1)
+
+            def step(x, model=model, optimizer=optimizer):
+                optimizer.zero_grad()
+                model(x).square().sum().backward()
+                optimizer.step()
+
+            step = sg.compile(step) if compiled else step
+            batches_of = [np.random.default_rng(i).integers(0, 50, (2, 3)) for i in range(5)]
+            with model.join():
+                for batch in batches_of[: 3 + 2 * r]:
+                    step(sg.tensor(batch[r]))
+            for i, batch in enumerate(batches_of):
+                alone.zero_grad()
+                tables[1](sg.tensor(batch if i < 3 else batch[1:])).square().sum().div(2).backward()
+                alone.step()
+            assert_allclose(tables[0].weight.detach().numpy(), tables[1].weight.detach().numpy(), rtol=1e-12)
 
 
 class Doubled(DistributedDataParallel):

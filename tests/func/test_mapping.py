@@ -243,7 +243,15 @@ def test_which_ops_run_sample_by_sample():
     """Not those that a function under a transform never meets: leaves, effects, loops and what the compiler makes."""
     inner = {"adjoint", "as_written", "read", "assign", "group", "fit"}
     inner |= {"loop", "branch", "result", "custom_call", "custom_output", "deferred", "update", "watch", "decision"}
-    inner |= {"all_gather", "all_reduce", "all_to_all", "broadcast", "reduce", "reduce_scatter"}  # of several processes
+    inner |= {
+        "all_gather",
+        "all_reduce",
+        "all_to_all",
+        "broadcast",
+        "gather_rows",
+        "reduce",
+        "reduce_scatter",
+    }  # of several processes
     inner |= {"seeded_uniform", "seeded_normal", "python_call"}
     ops = {name: op for name, op in REGISTRY.items() if not isinstance(op.emit, Leaf) and name not in inner}
     assert [name for name, op in ops.items() if rule_of(op) is None] == []

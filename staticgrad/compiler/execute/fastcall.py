@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...base.communicators import Agreed
 from ..backend import abi as t
 from ..backend.abi import FASTCALL
 
@@ -238,7 +239,10 @@ def fast_path(plan: Plan, specs: Sequence[Spec], **options: Any) -> Callable[...
             give_back()
         elif failed[0] >= 0:
             found = [results] if single else results
-            plan.go_on([np.asarray(x) for x in found] if boxed else found)
+            try:
+                plan.go_on([np.asarray(x) for x in found] if boxed else found)
+            except Agreed:
+                return None
         return results
 
     return exchange

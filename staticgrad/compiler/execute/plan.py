@@ -433,6 +433,9 @@ class Plan:
                 if instruction.control != t.REPEAT:
                     self.builder.stream.exchanges.of(instruction).check(instruction)
             else:
+                if instruction.control >= t.START and self.builder.stream.exchanges.of(instruction).may_go_on(instruction):
+                    stopped = loader.step(0, 0, 0, table, at + 1, last, status, hold)
+                    continue
                 if instruction.kind != "host":
                     self.fail(stopped)
                 if instruction.target is not None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...base.communicators import Communicator, DistError, Functions, digest, functions, group
+from ...base.communicators import IDLE, Agreed, Communicator, DistError, Functions, Told, digest, functions, group
 from ...ir import Exchange, Node
 from ..backend import abi as t
 from .instructions import Instruction, Place
@@ -33,11 +33,15 @@ class GroupExchanges:
         self._members: Communicator | None = None
 
     @property
-    def told(self) -> list[tuple[str, str]]:
-        """The exchanges with the user's lines."""
-        lines = [None if each.node is None else each.node.where for each in self.begun]
-        where = ["compiled" if line is None else f"compiled, {line.short}" for line in lines]
-        return list(zip(self.texts, where, strict=True))
+    def told(self) -> list[Told]:
+        """The exchanges, as processes tell each other of them."""
+        found = []
+        for each in self.begun:
+            assert each.exchange is not None
+            call, line = each.exchange, None if each.node is None else each.node.where
+            where = "compiled" if line is None else f"compiled, {line.short}"
+            found.append(Told(call.told, where, call.function, call.reduction, call.root, call.dtype, call.shape, call.table))
+        return found
 
     @property
     def texts(self) -> list[str]:
@@ -65,8 +69,22 @@ class GroupExchanges:
         states = [each.size_array for each in (self.compare, *self.begun)]
         return any(each is instruction.size_array for each in states)
 
-    def _what(self, instruction: Instruction) -> tuple[str, str]:
-        """Its exchange, and the user's line."""
+    def may_go_on(self, instruction: Instruction) -> bool:
+        """Whether a run goes on after an instruction that reported an error: others have no inputs left, and take part in the
+        exchanges of the plan. Raises DistError where processes are at different exchanges."""
+        if instruction.control != t.MATCH or int(instruction.size_array[t.ERROR // 8]) != t.DIFFERENT:
+            return False
+        members = group(self.number)
+        all_of_them = members.learn(self.told)
+        if any(theirs[0].what == IDLE.what for theirs in all_of_them):
+            members.plan_beside_idle(all_of_them)
+            return True
+        if members.agree_on_rows(all_of_them):
+            raise Agreed("processes have other numbers of rows")
+        raise members.differ(all_of_them)
+
+    def _what(self, instruction: Instruction) -> Told:
+        """Its exchange."""
         numbers = [i for i, each in enumerate(self.begun) if each.size_array is instruction.size_array]
         return self.told[numbers[0] if numbers else 0]
 
@@ -74,15 +92,13 @@ class GroupExchanges:
         """While a run waits, look at the other processes, see `Communicator.check`."""
         state = instruction.size_array
         waited, longest = (time.monotonic_ns() - int(state[t.WAITED // 8])) / 1e9, int(state[t.TIMEOUT // 8]) / 1e9
-        what, line = self._what(instruction)
-        group(self.number).check(f"{what} at {line}", waited, longest)
+        told = self._what(instruction)
+        group(self.number).check(f"{told.what} at {told.line}", waited, longest)
 
     def error(self, instruction: Instruction) -> DistError:
         """The error that an instruction reported."""
         state, members = instruction.size_array, group(self.number)
-        code, (what, line) = int(state[t.ERROR // 8]), self._what(instruction)
-        if code == t.DIFFERENT:
-            return members.differ(self.told)
+        code, (what, line, *_) = int(state[t.ERROR // 8]), self._what(instruction)
         if code == t.LATE:
             return members.late(what, int(state[t.TIMEOUT // 8]) / 1e9, f"at {line}")
         if code == t.UNDER_WAY:

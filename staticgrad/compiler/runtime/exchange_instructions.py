@@ -72,11 +72,12 @@ def begin(state, buffers):
 
 def await_end(state):
     """Wait for the end. Returns 0 for an error, and for a pause."""
+    paused = peek(state + t.PAUSED)
+    poke(state + t.PAUSED, 0)
     if over(state) == 0:
-        if peek(state + t.PAUSED) == 0:
+        if paused == 0:
             poke(state + t.WAITED, nanoseconds())
             poke(state + t.SINCE, peek(state + t.WAITED))
-        poke(state + t.PAUSED, 0)
         looks = 0
         while over(state) == 0:
             pause()

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.communicators import DistError
+import numpy as np
+
+from ...base.communicators import EXHAUSTED, IDLE, OTHERS_EXHAUSTED, STOPS, DistError
 from ...base.joining import Joinable, JoinConfig, JoinHook
 from ...eager import tensor
 from ...errors import ArgumentError
-from ..collectives import Work, all_reduce, forbid
-from ..process_groups import get_rank
+from ...operators import state
+from ..collectives import Work, all_reduce
+from ..process_groups import get_rank, member
 
 __all__ = ["Join", "JoinHook", "Joinable"]
 
@@ -23,8 +26,10 @@ class Join:
     """A context for training loops of different lengths.
 
     enable: False for a loop of one length, which then costs nothing. throw_on_early_termination: raise in all processes once
-    one has no input left. Other arguments go to the hooks. Inside it, iterations run without `sg.compile`: processes that run a
-    compiled step compare all of its exchanges. Raises ArgumentError without joinables, or for those of different groups.
+    one has no input left. Other arguments go to the hooks. A process without inputs takes part in the exchanges of a compiled
+    step with values that change nothing. Where that does not do, as with a `ZeroRedundancyOptimizer`, whose process has to
+    update parameters, DistError says so. Raises ArgumentError without joinables, for those of different groups, and in a
+    compiled function that runs in segments.
 
     Examples:
         >>> from staticgrad.distributed.algorithms.join import Join
@@ -58,22 +63,20 @@ class Join:
             joinable._join_config = JoinConfig()
         if kind is not None or not self._config.enable:
             return
-        last = True
-        while self._others():
-            if self._config.throw:
-                all_reduce(tensor(1.0), group=self._group)
-                raise DistError(f"Rank {get_rank(self._group)} exhausted all inputs.")
-            for hook in self._hooks:
-                hook.main_hook()
+        last, members = True, member(self._group, "Join")
+        while True:
+            going = np.zeros((), np.float32)  # each of the others adds 1 when it begins an iteration
+            if members.accompany(going, STOPS if self._config.throw else IDLE):
+                if not going:
+                    break
+                if self._config.throw:
+                    all_reduce(tensor(1.0), group=self._group)
+                    raise DistError(f"Rank {get_rank(self._group)} {EXHAUSTED}")
+                for hook in self._hooks:
+                    hook.main_hook()
             last = False
         for hook in self._hooks:
             hook.post_hook(last)
-
-    def _others(self) -> int:
-        """How many processes go on: each of them adds 1 when it begins an iteration."""
-        count = tensor(0.0)
-        all_reduce(count, group=self._group)
-        return int(count.item())
 
     @staticmethod
     def notify_join_context(joinable: Joinable) -> Work | None:
@@ -84,12 +87,17 @@ class Join:
         config = joinable._join_config
         if not (config.enable and config.first):
             return None
-        forbid("Join", "call the step without sg.compile inside the context")
+        if state.deferral is not None:
+            raise ArgumentError(
+                "Join: a compiled function that runs in segments exchanges between them, where a process without inputs can't "
+                "take part",
+                "call the step without sg.compile inside the context",
+            )
         going = tensor(1.0)
         all_reduce(going, group=joinable.join_process_group)
-        if config.throw:
+        if config.throw and state.tracer is None:  # a plan's exchanges are compared, and the comparison tells
             ended = tensor(0.0)
             all_reduce(ended, group=joinable.join_process_group)
             if ended.item():
-                raise DistError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
+                raise DistError(OTHERS_EXHAUSTED)
         return Work(result=[going])

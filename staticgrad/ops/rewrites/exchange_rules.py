@@ -9,7 +9,7 @@ from ...ir import Node
 from ...operators import F, Symbol, append
 from .rule import RewriteRule
 
-NAMES = ("all_gather", "all_reduce", "all_to_all", "broadcast", "reduce", "reduce_scatter")
+NAMES = ("all_gather", "all_reduce", "all_to_all", "broadcast", "gather_rows", "reduce", "reduce_scatter")
 
 
 def _alone(node: Node, x: Any, *before: Any) -> Any:

@@ -203,7 +203,7 @@ class CosineAnnealingLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         epoch, span, low = self.last_epoch, self.T_max, self.eta_min
-        if not self.begun:
+        if self._is_initial:
             return self._present()
         if (epoch - 1 - span) % (2 * span) == 0:  # leaving the bottom: there is no ratio to it
             rise = (1 - math.cos(math.pi / span)) / 2

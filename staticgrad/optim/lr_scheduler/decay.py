@@ -45,7 +45,7 @@ class MultiplicativeLR(_Functions):
     """The rate times lr_lambda(epoch); one function, or one per group. Raises ArgumentError for another number."""
 
     def get_lr(self) -> list[float]:
-        if not self.begun:
+        if self._is_initial:
             return self._present()
         return [lr * fn(self.last_epoch) for lr, fn in zip(self._present(), self.lr_lambdas, strict=True)]
 
@@ -68,7 +68,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        due = self.begun and self.last_epoch % self.step_size == 0
+        due = not self._is_initial and self.last_epoch % self.step_size == 0
         return self._present(self.gamma if due else 1.0)
 
     def closed_form(self) -> list[float]:
@@ -84,7 +84,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        due = self.begun or self.last_epoch == 0
+        due = not self._is_initial or self.last_epoch == 0
         return self._present(self.gamma ** self.milestones[self.last_epoch] if due else 1.0)
 
     def closed_form(self) -> list[float]:
@@ -130,7 +130,7 @@ class LinearLR(LRScheduler):
     def get_lr(self) -> list[float]:
         if self.last_epoch == 0:
             return self._present(self.start_factor)
-        if not self.begun or self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return self._present()
         rise = self.end_factor - self.start_factor
         return self._present(1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise))
@@ -148,7 +148,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        if not self.begun or self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return self._present()
         left, before = (1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1))
         return self._present((left / before) ** self.power)
@@ -166,7 +166,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        return self._present(self.gamma if self.begun else 1.0)
+        return self._present(1.0 if self._is_initial else self.gamma)
 
     def closed_form(self) -> list[float]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]

@@ -21,8 +21,11 @@ class LRScheduler:
     missing "initial_lr".
     """
 
-    begun = False
-    """The first `step`, which `__init__` takes, was taken."""
+    _is_initial = False
+    """During the first `step`, which `__init__` takes. This name and the next are PyTorch's, which state dicts have."""
+
+    _get_lr_called_within_step = False
+    """While `step` asks `get_lr`, which schedules of users look at."""
 
     between_runs: ClassVar[frozenset[str]] = frozenset({"get_lr", "get_last_lr", "state_dict", "load_state_dict"})
     """Methods that cut a trace: what they read and write changes at the end of each run."""
@@ -46,10 +49,12 @@ class LRScheduler:
 
     def _begin(self) -> None:
         """The first step, to the rates of epoch 0 (or of the one after `last_epoch`)."""
-        self.begun = False
         self._step_count = 0
-        self.step()
-        self.begun = True
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
 
     def get_lr(self) -> list[float]:
         """The new rates, one per group."""
@@ -80,7 +85,7 @@ class LRScheduler:
         self.last_epoch = before + 1 if epoch is None else int(epoch)
         try:
             rates = self.closed_form() if epoch is not None else None
-            rates = self.get_lr() if rates is None else rates
+            rates = self._rates() if rates is None else rates
             found = self.momenta()
             groups = self.optimizer.param_groups
             written: list[dict[str, Any]] = [{"lr": lr} for lr in rates]
@@ -95,6 +100,13 @@ class LRScheduler:
             group.update(values)
         self._step_count += 1
         self._last_lr = self._present()
+
+    def _rates(self) -> list[float]:
+        self._get_lr_called_within_step = True
+        try:
+            return self.get_lr()
+        finally:
+            self._get_lr_called_within_step = False
 
     def get_last_lr(self) -> list[float]:
         """The rates as they are."""
