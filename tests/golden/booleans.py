@@ -23,8 +23,8 @@ def kernel(buffers, sizes, start, stop):
             n = min(block, rows * (c + 1) // chunks - b)
             for l in range(n):
                 places9[c * 64 + l] = (b + l) * columns
-            turn_rows_f32(turned6, c * columns * 64, x0, 0, places9, c * 64, n, width, 64)
-            turn_rows_f32(turned7, c * columns * 64, x1, 0, places9, c * 64, n, width, 64)
+            turn_rows_f32_8(turned6, c * columns * 64, x0, 0, places9, c * 64, n, width, 64)
+            turn_rows_f32_8(turned7, c * columns * 64, x1, 0, places9, c * 64, n, width, 64)
             for l in range(n):
                 rows5[c * 64 + l] = u8(1) if True else u8(0)
             for j in range(width):
@@ -41,7 +41,7 @@ def kernel(buffers, sizes, start, stop):
                     turned8[(c * columns + j) * 64 + l] = v4
                     rows5[c * 64 + l] = u8(1) if minimum_bool((rows5[c * 64 + l] != 0), v3) else u8(0)  # %7 all
                     t0 = maximum_bool(t0, v3)  # %8 any
-            turn_back_f32(turned8, c * columns * 64, y3, 0, places9, c * 64, n, width, 64)
+            turn_back_f32_8(turned8, c * columns * 64, y3, 0, places9, c * 64, n, width, 64)
             for l in range(n):
                 i = b + l
                 h0 = (rows5[c * 64 + l] != 0)

@@ -31,7 +31,7 @@ def kernel(buffers, sizes, start, stop):
                 n = min(block, e - b)
                 for l in range(n):
                     places11[c * 64 + l] = (b + l) * columns
-                turn_rows_f32(turned9, c * columns * 64, x2, 0, places11, c * 64, n, width, 64)
+                turn_rows_f32_16(turned9, c * columns * 64, x2, 0, places11, c * 64, n, width, 64)
                 for l in range(n):
                     rows4[c * 64 + l] = f32(-np.inf)
                     rows7[c * 64 + l] = f32(0)
@@ -82,7 +82,7 @@ def kernel(buffers, sizes, start, stop):
                         v13 = (v9 - v12)  # %31 sub
                         turned10[(c * columns + j) * 64 + l] = v13
                         rows8[c * 64 + l] = plus_f32(rows8[c * 64 + l], v8)  # %17 sum
-                turn_back_f32(turned10, c * columns * 64, y3, 0, places11, c * 64, n, width, 64)
+                turn_back_f32_16(turned10, c * columns * 64, y3, 0, places11, c * 64, n, width, 64)
                 for l in range(n):
                     i = b + l
                     h6 = rows8[c * 64 + l]

@@ -25,7 +25,7 @@ def kernel(buffers, sizes, start, stop):
             n = min(block, rows * (c + 1) // chunks - b)
             for l in range(n):
                 places14[c * 64 + l] = (b + l) * columns
-            turn_rows_f32(turned12, c * columns * 64, x4, 0, places14, c * 64, n, width, 64)
+            turn_rows_f32_16(turned12, c * columns * 64, x4, 0, places14, c * 64, n, width, 64)
             for l in range(n):
                 i = b + l
                 a0 = x3[i]
@@ -84,4 +84,4 @@ def kernel(buffers, sizes, start, stop):
                     v10 = kept2[(c * columns + j) * 64 + l]  # %13 sub
                     v11 = (v10 - h5)  # %18 sub
                     turned13[(c * columns + j) * 64 + l] = v11
-            turn_back_f32(turned13, c * columns * 64, y5, 0, places14, c * 64, n, width, 64)
+            turn_back_f32_16(turned13, c * columns * 64, y5, 0, places14, c * 64, n, width, 64)

@@ -25,7 +25,7 @@ def kernel(buffers, sizes, start, stop):
             n = min(block, rows * (c + 1) // chunks - b)
             for l in range(n):
                 places11[c * 64 + l] = (b + l) * columns
-            turn_rows_f32(turned9, c * columns * 64, x3, 0, places11, c * 64, n, width, 64)
+            turn_rows_f32_8(turned9, c * columns * 64, x3, 0, places11, c * 64, n, width, 64)
             for l in range(n):
                 rows5[c * 64 + l] = f32(-np.inf)
             for j in range(width):
@@ -73,4 +73,4 @@ def kernel(buffers, sizes, start, stop):
                     v8 = kept2[(c * columns + j) * 64 + l]  # %13 exp
                     v9 = (v8 / h3)  # %16 div
                     turned10[(c * columns + j) * 64 + l] = v9
-            turn_back_f32(turned10, c * columns * 64, y4, 0, places11, c * 64, n, width, 64)
+            turn_back_f32_8(turned10, c * columns * 64, y4, 0, places11, c * 64, n, width, 64)

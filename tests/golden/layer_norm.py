@@ -26,7 +26,7 @@ def kernel(buffers, sizes, start, stop):
             n = min(block, rows * (c + 1) // chunks - b)
             for l in range(n):
                 places10[c * 64 + l] = (b + l) * columns
-            turn_rows_f32(turned8, c * columns * 64, x0, 0, places10, c * 64, n, width, 64)
+            turn_rows_f32_8(turned8, c * columns * 64, x0, 0, places10, c * 64, n, width, 64)
             for l in range(n):
                 rows4[c * 64 + l] = f32(0)
             for j in range(width):
@@ -70,4 +70,4 @@ def kernel(buffers, sizes, start, stop):
                     a4 = x2[j]
                     v10 = (v9 + a4)  # %20 add
                     turned9[(c * columns + j) * 64 + l] = v10
-            turn_back_f32(turned9, c * columns * 64, y3, 0, places10, c * 64, n, width, 64)
+            turn_back_f32_8(turned9, c * columns * 64, y3, 0, places10, c * 64, n, width, 64)

@@ -176,3 +176,5 @@ FUNCTION, OPERANDS, SENT, RECEIVED = (8 * word for word in (0, 1, 9, 12))
 EXCHANGE_WORDS = MPI_STATUS // 8 + 8
 LATE, DIFFERENT, UNDER_WAY = -1, -2, -3
 """Errors of exchanges that MPI does not know."""
+SQUARES = 4, 8, 16
+"""Rows and columns of squares that kernels transpose in registers: the smallest that holds a row is taken."""

@@ -205,7 +205,8 @@ class MatrixVector(Statement):
 @dataclass(frozen=True, slots=True)
 class TurnedRows(Statement):
     """Rows of a matrix, which begin at places that are listed, become columns of a tile; with `back` the tile's columns become
-    rows of the matrix. A column of the tile has `length` elements."""
+    rows of the matrix. A column of the tile has `length` elements. Squares of `square` rows and
+    columns are turned in registers."""
 
     back: bool
     tile: Place
@@ -215,6 +216,7 @@ class TurnedRows(Statement):
     columns: Expr
     length: Expr
     dtype: np.dtype
+    square: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,7 +224,7 @@ class KernelPrinter(Printer):
         return [f"{name}({', '.join([*places, *map(self.value, (s.rows, s.columns, s.stride))])}){_noted(s.note)}"]
 
     def turned_rows(self, s: TurnedRows) -> list[str]:
-        name = f"turn_{'back' if s.back else 'rows'}_{SHORT[s.dtype]}"
+        name = f"turn_{'back' if s.back else 'rows'}_{SHORT[s.dtype]}_{s.square}"
         places = s.tile[0], self.value(s.tile[1]), s.matrix, "0", s.places[0], self.value(s.places[1])
         return [f"{name}({', '.join([*places, *map(self.value, (s.rows, s.columns, s.length))])})"]
 

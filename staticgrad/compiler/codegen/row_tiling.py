@@ -28,7 +28,7 @@ import numpy as np
 
 from ...base.types import float32, float64
 from ...ir import Lookup, Node, Pointwise, Reduction, Window
-from ..backend.abi import MAX_BUFFERS
+from ..backend.abi import MAX_BUFFERS, SQUARES
 from ..backend.cpu import BYTES
 from ..fusion.broadcast_rank import FULL, ROW, SCALAR, SPREAD, fused_as, origin
 from ..fusion.fuse import Group
@@ -360,6 +360,7 @@ def turned(tiles: Loop, width: int, args: Parameters) -> Loop:
     """A loop over tiles whose inner loops run over rows, with the rows that they read and write in columns."""
     if len(args.pointers) > MAX_BUFFERS // 2:
         return tiles
+    square = next((size for size in SQUARES if width <= size), SQUARES[-1])
     count, *stages = tiles.body
     known: dict[str, Expr] = {}
     for s in _assigned(stages):
@@ -382,9 +383,8 @@ def turned(tiles: Loop, width: int, args: Parameters) -> Loop:
             begin = Store(lists[row][0], AT, mapped(row, lambda e: Name("b") + TILE_L if e == ROW_I else e), INT64)
             before.append(loop("l", ZERO, Name("n"), [begin], strip_of="b"))
         of = refs[pointer].dtype
-        turn = TurnedRows(
-            stage >= 0, (tile, Name("c") * COLUMNS * BLOCK), pointer, lists[row], Name("n"), Name("width"), Integer(BLOCK), of
-        )
+        place = tile, Name("c") * COLUMNS * BLOCK
+        turn = TurnedRows(stage >= 0, place, pointer, lists[row], Name("n"), Name("width"), Integer(BLOCK), of, square)
         if stage < 0:
             before.append(turn)
         else:

@@ -12,14 +12,10 @@ from typing import Any
 
 from llvmlite import ir
 
+from ..abi import SQUARES
 from ..kernel_types import Builtin, Float, Pointer, float32, float64, int64
-from ..llvm import I64, Int, function, steps, where
+from ..llvm import I64, Int, call, function, steps, where
 from ..vectors import Elements, joined, shuffled, spread, transposed
-
-__all__ = [
-    "add_rows_f32", "add_rows_f64", "dot_rows_f32", "dot_rows_f64", "turn_back_f32", "turn_back_f64", "turn_rows_f32",
-    "turn_rows_f64",
-]  # fmt: skip
 
 
 def _fma(of: Elements, builder: Any, x: Any, y: Any, total: Any) -> Any:
@@ -69,61 +65,48 @@ def _add_rows(of: Elements, out: Int, x: Int, w: Int, n: Int, columns: Int, stri
             of.store(b.fadd(of.load(to, lanes, mask), b.load(total)), to, mask)
 
 
-def _turned(of: Elements, tile: Int, x: Int, places: Int, n: Int, columns: Int, length: Int, back: bool) -> None:
-    """Squares of K rows and columns are transposed in registers, as many at once as a vector holds: K is a power of two."""
-    few = Int(tile.builder, I64(0))
-    for k in [k for k in (4, 8, 16) if k <= of.lanes]:
-        widest = 2 * k > of.lanes
-        with where((columns > few) if widest else ((columns > few) & (columns <= k))):
-            _squares_turned(of, k, tile, x, places, n, columns, length, back)
-        few = Int(tile.builder, I64(k))
-
-
-def _squares_turned(
-    of: Elements, k: int, tile: Int, x: Int, places: Int, n: Int, columns: Int, length: Int, back: bool
-) -> None:
+def _turned(of: Elements, size: int, back: bool, tile: Int, x: Int, places: Int, n: Int, columns: Int, length: Int) -> None:
+    """Squares of `size` rows and columns, at most a vector's, are transposed in registers, as many at once as a vector has."""
+    k = min(size, of.lanes)
     b, at_once = tile.builder, of.lanes // k
     with steps(0, columns, k) as left, steps(0, n, of.lanes) as first:
-        wide, high, mask = columns - left, n - first, of.within(columns - left, k)
+        wide, high = columns - left, n - first
         lines = [x + ((places + (first + r).at_most(n - 1) * 8).word() + left) * of.size for r in range(of.lanes)]
         heights = [tile + ((left + Int(b, I64(j)).at_most(wide - 1)) * length + first) * of.size for j in range(k)]
         if back:
             rows = transposed(b, [of.load(place, of.lanes) for place in heights])
             for r, line in enumerate(lines):
                 part = shuffled(b, rows[r % k], rows[r % k], range(r // k * k, r // k * k + k)) if at_once > 1 else rows[r]
-                with where(high > r):
-                    of.store(part, line, mask)
+                of.store(part, line, of.within((high > r).choose(wide, 0), k))
         else:
+            mask = of.within(wide, k)
             squares = [joined(b, [of.load(lines[r + k * s], k, mask) for s in range(at_once)]) for r in range(k)]
             for j, column in enumerate(transposed(b, squares)):
                 with where(wide > j):
                     of.store(column, heights[j])
 
 
-def _turn_rows(of: Elements, tile: Int, x: Int, places: Int, n: Int, columns: Int, length: Int) -> None:
-    _turned(of, tile, x, places, n, columns, length, back=False)
-
-
-def _turn_back(of: Elements, tile: Int, x: Int, places: Int, n: Int, columns: Int, length: Int) -> None:
-    _turned(of, tile, x, places, n, columns, length, back=True)
-
-
-def _routine(write: Callable[..., None], element: Float) -> Builtin:
-    """`f(out, out_at, x, x_at, w, w_at, n, columns, stride)` on pointers and places in them, in elements."""
+def _routine(name: str, write: Callable[..., None], element: Float, *options: Any) -> Builtin:
+    """`f(out, out_at, x, x_at, w, w_at, n, columns, stride)` on pointers and places in them, in elements. A module has it once,
+    since LLVM takes up to half a second for the code of one."""
 
     def written(builder: Any, *operands: Any) -> None:
         places = [builder.gep(p.llvm, [at]) for p, at in zip(operands[:6:2], operands[1:6:2], strict=True)]
-        integers = (*(builder.ptrtoint(place, I64) for place in places), *operands[6:])
-        write(Elements(element), *(Int(builder, x) for x in integers))
+        given = [*(builder.ptrtoint(place, I64) for place in places), *operands[6:]]
+        call(builder, name, lambda _, *args: write(Elements(element), *options, *args), given)
 
-    return Builtin(f"{write.__name__}_{element}", (Pointer, int64) * 3 + (int64,) * 3, written, "")
+    return Builtin(name, (Pointer, int64) * 3 + (int64,) * 3, written, "")
 
 
-dot_rows_f32, dot_rows_f64 = _routine(_dot_rows, float32), _routine(_dot_rows, float64)
-"""out[l] = sum over j of x[l * stride + j] * w[j], for l < n and j < columns."""
-add_rows_f32, add_rows_f64 = _routine(_add_rows, float32), _routine(_add_rows, float64)
-"""out[j] += sum over l < n of x[l * stride + j] * w[l], for j < columns."""
-turn_rows_f32, turn_rows_f64 = _routine(_turn_rows, float32), _routine(_turn_rows, float64)
-"""tile[j * length + l] = x[places[l] + j], for l < n and j < columns; what lies up to the next vector is written as well."""
-turn_back_f32, turn_back_f64 = _routine(_turn_back, float32), _routine(_turn_back, float64)
-"""x[places[l] + j] = tile[j * length + l], for l < n and j < columns."""
+ROUTINES: dict[str, tuple[Any, ...]] = {
+    # out[l] = sum over j of x[l * stride + j] * w[j], for l < n and j < columns
+    **{f"dot_rows_{of}": (_dot_rows, of) for of in (float32, float64)},
+    # out[j] += sum over l < n of x[l * stride + j] * w[l], for j < columns
+    **{f"add_rows_{of}": (_add_rows, of) for of in (float32, float64)},
+    # tile[j * length + l] = x[places[l] + j], for l < n and j < columns; what lies up to the next vector is written as well
+    **{f"turn_rows_{of}_{size}": (_turned, of, size, False) for of in (float32, float64) for size in SQUARES},
+    # x[places[l] + j] = tile[j * length + l], for l < n and j < columns
+    **{f"turn_back_{of}_{size}": (_turned, of, size, True) for of in (float32, float64) for size in SQUARES},
+}
+globals().update({name: _routine(name, *how) for name, how in ROUTINES.items()})
+__all__ = [*ROUTINES]
