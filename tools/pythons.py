@@ -4,6 +4,8 @@
     python -m tools.pythons --fast               # a part of it that takes about a minute: what differs between Pythons
     python -m tools.pythons --cpu --only 3.11    # another: what differs between CPUs
     python -m tools.pythons --only 3.14 -- tests/tracing -n 0
+    python -m tools.pythons --only 3.11 --oldest -- tests/static    # with the oldest versions of dependencies
+    python -m tools.pythons --wheel              # the wheel alone in empty environments: README's ten lines, and the doctor
 
 Interpreters are found on the path, under pyenv's root, and where STATICGRAD_PYTHONS names them (a list as PATH). Each gets
 an environment of its own in `--envs` (by default a temporary folder), with the package and the dependencies of its tests, and a
@@ -19,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -92,6 +95,26 @@ def environment(version: str, python: Path, folder: Path, needed: Sequence[str])
     return inside
 
 
+def oldest() -> list[str]:
+    """The dependencies of the package in the oldest versions that `pyproject.toml` accepts."""
+    bounds = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    return [f"{bound.replace('>=', '==')}.*" for bound in bounds]
+
+
+def wheel(version: str, python: Path, file: Path, folder: Path) -> str:
+    """The last line that the doctor prints, after README's ten lines, where the wheel is all that was installed."""
+    inside = environment(version, python, folder, [str(file)])
+    snippet = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[0]
+    variables = {**os.environ, "STATICGRAD_CACHE_DIR": str(folder / f"kernels-{version}"), "PYTHONPATH": ""}
+    last = ""
+    for command in (["-c", snippet], ["-m", "staticgrad", "doctor"]):
+        done = subprocess.run([inside, *command], cwd=folder, env=variables, capture_output=True, text=True)
+        if done.returncode:
+            return f"failed: {done.stderr.strip()}{done.stdout.strip()}"
+        last = done.stdout.strip().splitlines()[-1].strip()
+    return last
+
+
 def run(version: str, python: Path, tests: Sequence[str], folder: Path, needed: Sequence[str]) -> str:
     """The last line of the tests' report in one Python; with a leading "failed" where they failed."""
     inside = environment(version, python, folder, needed)
@@ -108,6 +131,8 @@ def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.pythons", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--fast", action="store_true", help="the part that differs between Pythons")
     parser.add_argument("--cpu", action="store_true", help="the part that differs between CPUs")
+    parser.add_argument("--oldest", action="store_true", help="with the oldest versions of dependencies")
+    parser.add_argument("--wheel", action="store_true", help="no tests: what a user has who installs the wheel")
     parser.add_argument("--only", action="append", help="a version, as 3.14; may be repeated")
     parser.add_argument("--skip", action="append", default=[], help="a version that is left out; may be repeated")
     parser.add_argument("--envs", type=Path, help="where environments are kept for the next time")
@@ -127,9 +152,17 @@ def main(given: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) if options.envs is None else options.envs
         needed = NEEDED if part else ["-e", f"{ROOT}[test]"]
+        needed = [*needed, *oldest()] if options.oldest else needed
         beside = os.cpu_count() or 1 if part else 1  # a part has one process
+        if options.wheel:
+            build = [sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
+            subprocess.run(build, check=True)
         with ThreadPoolExecutor(beside) as pool:
-            reports = pool.map(lambda version: run(version, known[version], tests, folder, needed), wanted)
+            if options.wheel:
+                (file,) = folder.glob("staticgrad-*.whl")
+                reports = pool.map(lambda version: wheel(version, known[version], file, folder), wanted)
+            else:
+                reports = pool.map(lambda version: run(version, known[version], tests, folder, needed), wanted)
         for version, last in zip(wanted, reports, strict=True):
             print(f"{version}: {last} ({known[version]})", flush=True)
             failed |= last.startswith("failed")
