@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
+import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from textwrap import indent
 from typing import Any, NamedTuple
 
 import staticgrad as sg
+from staticgrad.operators import Operators
 
 ROOMS = {
     "tensors": ("Tensors", ("eager", "base", "random", "amp")),
@@ -55,8 +59,113 @@ class Page(NamedTuple):
         return f"reference/{self.name}.md"
 
     @property
-    def markdown(self) -> str:
-        return "\n\n".join([f"# {self.title}", self.about, PRESUMED, *map(directive, self.paths)]) + "\n"
+    def files(self) -> dict[str, str]:
+        """The page, and those of its classes and families where it has more than fit on one: titles and texts by file."""
+        return {file: text for file, _, text in self.parts()}
+
+    def parts(self) -> list[tuple[str, str, str]]:
+        """(file, title, text) of the page, whose tables have all its names, and of those below it."""
+        found = families([path for path in self.paths if names()[path] == path])
+        others = [path for path in self.paths if names()[path] != path]
+        head = [f"# {self.title}", self.about]
+        tables = [table(others)] if others else []
+        if len(found) < 2:
+            whole = [table(paths) for paths in found.values()] + tables + [PRESUMED]
+            directives = [directive(path) for paths in found.values() for path in paths]
+            return [(self.file, self.title, "\n\n".join([*head, *whole, *directives]) + "\n")]
+        parts = []
+        for title, paths in found.items():
+            file = f"reference/{self.name}/{re.sub(r'[^a-z0-9]+', '-', title.lower()).strip('-')}.md"
+            head += [f"## [{title}]({file.removeprefix('reference/')})", table(paths)]
+            own = [f"# {title}", *([table(paths)] if len(paths) > 1 else []), PRESUMED, *map(directive, paths)]
+            parts.append((file, title, "\n\n".join(own) + "\n"))
+        return [(self.file, self.title, "\n\n".join([*head, *tables]) + "\n"), *parts]
+
+
+MOST = 25
+"""Names on one page."""
+MEMBERS = 12
+"""Own methods from which on a class has a page of its own."""
+FAMILIES = {
+    "rules": "Elementwise",
+    "elementwise": "Elementwise",
+    "torch_names": "Others",
+    "staticgrad": "Others",
+    "builtins": "Others",
+}
+"""Titles of families whose modules tell less."""
+
+
+def families(paths: Sequence[str]) -> dict[str, list[str]]:
+    """Names by the title of their page: large classes, and what one module defines. One family where all fit on one page."""
+    large = [path for path in paths if _members(value_of(path)) >= MEMBERS]
+    if len(paths) <= MOST and len(large) < 2:
+        return {"": list(paths)}
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        home = str(getattr(value_of(path), "__module__", None) or "builtins").rpartition(".")[2]
+        title = path.rpartition(".")[2] if path in large else FAMILIES.get(home, home.replace("_", " ").capitalize())
+        found.setdefault(title, []).append(path)
+    few = [title for title, own in found.items() if len(own) < 3 and own[0] not in large and title != "Others"]
+    for title in few:
+        found.setdefault("Others", []).extend(found.pop(title))
+    parted: dict[str, list[str]] = {}
+    for title in sorted(found, key=lambda title: (title == "Others", title.lower())):
+        own = sorted(found[title], key=str.lower)
+        for part in _even(own):
+            ends = " to ".join(path.rpartition(".")[2] for path in (part[0], part[-1]))
+            parted[title if len(own) <= MOST else f"{title}: {ends}"] = part
+    return parted
+
+
+def described(cls: type) -> list[type]:
+    """The bases of a class that have an entry of their own; of all kinds of tensors `sg.Tensor` is one."""
+    found = [base for base in inspect.getmro(cls)[1:] if _is_public(base)]
+    return [*found, sg.Tensor] if issubclass(cls, Operators) and cls is not sg.Tensor else found
+
+
+def _even(paths: list[str]) -> list[list[str]]:
+    """Parts of nearly one size."""
+    count = -(-len(paths) // MOST)
+    ends = [len(paths) * i // count for i in range(count + 1)]
+    return [paths[a:b] for a, b in itertools.pairwise(ends)]
+
+
+def _members(value: Any) -> int:
+    """How many names of a class its entry documents."""
+    if not inspect.isclass(value):
+        return 0
+    inherited = {name for base in described(value) for name in dir(base)}
+    return len({name for name in dir(value) if not name.startswith("_")} - inherited - internal(value))
+
+
+def table(paths: Sequence[str]) -> str:
+    """Names with their first sentences."""
+    rows = [f"| [`{short(path)}`][{names()[path]}] | {sentence(path)} |" for path in paths]
+    return "\n".join(["| | |", "|---|---|", *rows])
+
+
+def short(path: str) -> str:
+    return f"sg.{path.removeprefix('staticgrad.')}"
+
+
+def sentence(path: str) -> str:
+    """What a name's description begins with, for a cell of a table."""
+    value = value_of(path)
+    text = (inspect.getdoc(value) or "") if callable(value) or inspect.isclass(value) else ""
+    first = re.split(r"(?<=[.:])\s+[A-Z`\[]|\n\n", f"{text}\n\n", maxsplit=1)[0]
+    return " ".join(first.split()).replace("|", "\\|")
+
+
+def index() -> str:
+    """All public names by their first letter."""
+    letters: dict[str, list[str]] = {}
+    for path in sorted(names(), key=lambda path: (path.rpartition(".")[2].lower(), path)):
+        letters.setdefault(path.rpartition(".")[2].strip("_")[:1].upper(), []).append(path)
+    parts = [
+        f"## {letter}\n\n" + ", ".join(f"[`{short(p)}`][{names()[p]}]" for p in own) for letter, own in sorted(letters.items())
+    ]
+    return "\n\n".join(["# All names", "Every public name. The search finds them, too.", *parts]) + "\n"
 
 
 def directive(path: str) -> str:
@@ -64,7 +173,7 @@ def directive(path: str) -> str:
     value = value_of(path)
     if not inspect.isclass(value):
         return f"::: {path}"
-    inherits = not any(_is_public(base) for base in inspect.getmro(value)[1:])
+    inherits = not described(value)
     options = ["inherited_members: true"] if inherits else []
     if hidden := internal(value):
         options.append(f'filters: ["!^_", "!^({"|".join(sorted(hidden))})$"]')

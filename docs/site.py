@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import inspect
@@ -35,6 +36,15 @@ MENU = [
             {"Interchange": "interchange.md"},
             {"Examples": "examples.md"},
             {"Numerics": "numerics.md"},
+        ]
+    },
+    {
+        "Recipes": [
+            {"A tabular model": "recipes/tabular.md"},
+            {"Forecasts of a time series": "recipes/forecaster.md"},
+            {"A physics-informed network": "recipes/pinn.md"},
+            {"A Hamiltonian Monte Carlo sampler": "recipes/hmc.md"},
+            {"From PyTorch to a shipped step": "recipes/ship.md"},
         ]
     },
     {
@@ -76,17 +86,52 @@ def _reference() -> Any:
 
 
 def on_config(config: Any) -> Any:
-    REFERENCE["API"] = [{page.title: page.file} for page in _reference().pages()]
+    REFERENCE["API"] = [{"All names": "reference/index.md"}]
+    for page in _reference().pages():
+        (file, title, _), *below = page.parts()
+        REFERENCE["API"].append({title: [{"Overview": file}, *({name: part} for part, name, _ in below)] if below else file})
     config["nav"] = MENU
     return config
 
 
 def on_files(files: Any, config: Any) -> Any:
+    files.append(File.generated(config, "reference/index.md", content=_reference().index()))
     for page in _reference().pages():
-        files.append(File.generated(config, page.file, content=page.markdown))
+        for file, text in page.files.items():
+            files.append(File.generated(config, file, content=text))
+    for file, text in recipes().items():
+        files.append(File.generated(config, file, content=text))
     for name, source in COPIES.items():
         files.append(File.generated(config, name, content=_at_the_site((ROOT / source).read_text(encoding="utf-8"))))
     return files
+
+
+def recipes() -> dict[str, str]:
+    """A page for each program in `examples/recipes/`: what its docstring says, and the program."""
+    found = {}
+    for program in sorted((ROOT / "examples" / "recipes").glob("*.py")):
+        text = program.read_text(encoding="utf-8")
+        doc = ast.get_docstring(ast.parse(text)) or ""
+        title, _, about = doc.partition("\n")
+        code = text[text.index("from __future__") :].partition("\n")[2].strip()
+        found[f"recipes/{program.stem}.md"] = f"# {title.rstrip('.')}\n{about}\n\n```python\n{code}\n```\n"
+    return found
+
+
+PROMINENT = {
+    "start.md": 3.0,
+    "modes.md": 2.0,
+    "architecture.md": 0.2,
+    "changelog.md": 0.2,
+    "contributing.md": 0.3,
+    "glossary.md": 0.5,
+}
+"""How much more than other pages a page counts in the search."""
+
+
+def on_page_markdown(markdown: str, page: Any, **given: Any) -> str:
+    page.meta["search"] = {"boost": PROMINENT.get(page.file.src_uri, 2.0 if page.file.src_uri.startswith("recipes/") else 1.0)}
+    return markdown
 
 
 def _at_the_site(text: str) -> str:

@@ -12,12 +12,8 @@ import inspect
 import re
 from collections.abc import Iterator
 from enum import Enum
-from functools import cache
 from pathlib import Path
 from typing import Any
-
-import staticgrad as sg
-from staticgrad.operators import Operators
 
 from .example_runs import reference
 
@@ -40,9 +36,7 @@ def lines() -> Iterator[str]:
 
 def _own(cls: type) -> dict[str, Any]:
     """The members of a class that the reference documents: those which the documented bases do not have."""
-    bases = [base for base in cls.__mro__[1:] if base is object or base in _classes()]
-    if issubclass(cls, Operators) and cls is not sg.Tensor:
-        bases.append(sg.Tensor)  # all kinds of tensors have its methods
+    bases = [object, *reference.described(cls)]
     found = {}
     for name in sorted({*dir(cls)} - reference.internal(cls)):
         if name.startswith("_") or not hasattr(cls, name) or any(hasattr(base, name) for base in bases):
@@ -50,11 +44,6 @@ def _own(cls: type) -> dict[str, Any]:
         if isinstance(inspect.getattr_static(cls, name), property) or inspect.isroutine(getattr(cls, name)):
             found[name] = getattr(cls, name)
     return found
-
-
-@cache
-def _classes() -> frozenset[type]:
-    return frozenset(filter(inspect.isclass, map(reference.value_of, reference.names())))
 
 
 def _call(value: Any) -> str:
