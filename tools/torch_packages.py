@@ -170,7 +170,7 @@ imports torchvision, whose compiled part needs PyTorch itself, and failed in bot
 MEASURED = """ Then
 the milliseconds of a step in PyTorch, after 40 of them, and how many times faster it is here, eagerly and compiled: processes
 of one thread that took turns, the median of the steps and of the rounds (`--steps`). Packages that have the loop themselves
-have none."""
+have none, and others were not timed so."""
 
 
 def page(found: dict[str, dict[str, Any]], torch: str) -> str:

@@ -274,6 +274,11 @@ class Communicator:
         return self.mpi is not None or (self.size > 1 and is_installed("mpi4py"))
 
     @property
+    def supposed(self) -> bool:
+        """Whether the other members are only supposed to be there."""
+        return self.mpi is None and self.size > 1
+
+    @property
     def present(self) -> int:
         """The number of members that there are."""
         return 1 if self.mpi is None else self.size

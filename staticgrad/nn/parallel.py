@@ -289,6 +289,8 @@ class DistributedDataParallel(Module, Joinable):
         if owner not in (None, self._rank):
             p.grad = None
             return True
+        if members.supposed:  # others have other rows, which are in no cache of this process's
+            index = (rows[1] + F.index_along(index, 0) * (p.shape[0] // members.size)) % p.shape[0]
         values, index = values.reshape(-1, *p.shape[1:]), index.reshape(-1)
         if state.tracer is None:
             values, index = values[index >= 0], index[index >= 0]

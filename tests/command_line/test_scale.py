@@ -84,3 +84,16 @@ def test_predictions(tmp_path, capsys):
     assert "of the communication is latency: fewer and larger buckets help" in text
     assert main([*slow[:-1], "1ms,fast"]) == 2
     assert main([*slow[:6], "--ranks", "0"]) == 2
+
+
+def test_rows_of_others_are_other_rows(tmp_path, capsys):
+    """Of a table whose rows travel: others are only supposed to be there, and their rows are in range."""
+    sparse = PROGRAM.replace(
+        "nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10))",
+        "nn.Sequential(nn.Embedding(1000, 4, sparse=True), nn.Linear(4, 10))",
+    ).replace("sg.randn(32, 64)", "sg.arange(32) * 3")
+    program = tmp_path / "train.py"
+    program.write_text(sparse)
+    pytest.importorskip("mpi4py")
+    assert main(["scale", f"{program}:step", "--ranks", "4", "--net", "100us,10Gbit", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["communicating"] > 0
