@@ -12,6 +12,7 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Size, Symbol, Tensor, numpy_twin, routed, state, torch_function, viewed
 from ..operators.unknown_numbers import UnknownNumber
 from .operands import dtype_of, extent, integer, ndim_of, several
+from .shaping import reshape_like
 from .slicing import cut
 
 # moving axes ----------------------------------------------------------------------------------------------------------
@@ -155,7 +156,7 @@ def ravel(input: Any) -> Tensor:
 @torch_function()
 def reshape_as(input: Any, other: Any) -> Tensor:
     """`input` in the shape of `other`."""
-    return F.reshape(input, other.shape)
+    return reshape_like(input, other) if None in other.shape else F.reshape(input, other.shape)
 
 
 @torch_function()

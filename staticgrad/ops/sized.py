@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.types import FLOATING, TensorType, bool_, broadcast_shapes, float64, int64
-from ..errors import ArgumentError, DTypeError, ShapeError, UnknownExtentError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OpDef, define
 from ..operators import F, Symbol, apply, concrete
 from . import attributes as at
@@ -211,12 +211,9 @@ def repeated(x: Any, repeats: Any, axis: int) -> Any:
     if repeats.dtype.kind not in "iu":
         raise DTypeError(f"repeat_interleave(): repeats has to be an integer, or several, got {repeats.dtype}", "use integers")
     whole, count = x.shape[axis], None if None in repeats.shape else int(np.prod(repeats.shape))
-    if whole is None and count != 1:
-        if count is None:
-            raise UnknownExtentError("repeat_interleave: how many repeats there are is unknown")
-    elif count not in (1, whole, None):
+    if whole is not None and count not in (1, whole, None):
         raise ShapeError(f"repeats must have the same size as input along dim, got {count} for {whole}")
     counts = F.reshape(concrete(repeats), (-1,))
-    if count == 1 and whole != 1:
+    if count != whole or count is None:  # one for all, or what the run compares
         counts = F.broadcast_like(counts, F.reshape(F.index_along(x, axis), (-1,)))
     return F.take(x, apply(repeated_op, counts), axis)

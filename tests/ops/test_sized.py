@@ -50,6 +50,7 @@ WHOLE: dict[str, Function] = {
     ),
     "unique columns": lambda x, m, k, c: sg.unique(m, dim=1).to(sg.int64),
     "unique with all": lambda x, m, k, c: sg.cat(sg.unique(k, return_inverse=True, return_counts=True)),
+    "places of a matrix": lambda x, m, k, c: sg.unique(sg.stack([k, c]), return_inverse=True)[1],
     "runs": lambda x, m, k, c: sg.cat(sg.unique_consecutive(k // 2, return_inverse=True, return_counts=True)),
     "bincount": lambda x, m, k, c: sg.bincount(k),
     "bincount at least": lambda x, m, k, c: sg.bincount(k, minlength=9),
@@ -103,6 +104,26 @@ def test_sessions(name, dtype, settings):
         assert a.shape == b.shape
         assert a.dtype == b.dtype
         np.testing.assert_allclose(b, a, rtol=3e-5 if dtype == "float32" else 1e-12, atol=1e-6 if dtype == "float32" else 1e-13)
+
+
+@pytest.mark.parametrize("name", [name for name in FLOATING if name != "tensor_split"])
+def test_placeholders_of_unknown_extents(name):  # how many parts there are is a number of Python
+    wanted, found = eagerly(FLOATING[name], "float64", 1), in_session(FLOATING[name], "float64", 1, known=False)
+    for a, b in zip(wanted, found, strict=True):
+        assert a.shape == b.shape
+        np.testing.assert_allclose(b, a, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("repeats", [[1, 0, 2, 1], [2]])
+def test_repeats_of_an_unknown_number(repeats):
+    graph, rows = sg.Graph(), np.arange(12.0).reshape(4, 3)
+    with graph.as_default():
+        x, c = sg.placeholder("float64", [None, 3]), sg.placeholder("int64", [None])
+        y = sg.repeat_interleave(x, c, 0)
+    with sg.Session(graph=graph) as sess:
+        np.testing.assert_array_equal(sess.run(y, {x: rows, c: repeats}), np.repeat(rows, repeats, 0))
+        with pytest.raises(sg.errors.ShapeError, match=r"can't broadcast \(2,\) to \(4,\)"):
+            sess.run(y, {x: rows, c: [2, 1]})
 
 
 @pytest.mark.parametrize("name", [*FLOATING, *WHOLE])
