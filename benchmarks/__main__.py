@@ -1,12 +1,14 @@
 """staticgrad beside its peers, on this machine.
 
     python -m benchmarks [--case digits 'elementwise-*'] [--backend compiled jax] [--json results.json]
+    python -m benchmarks --unseen 1 [--json results.json]
     python -m benchmarks report results.json [more.json ...] [--output docs/performance.md]
     python -m benchmarks warmup [--case digits] [--json warmup.json] [--picture docs/images/warmup.svg]
 
 Runs each case on each backend that is installed, in fresh processes that take turns, after a check that they compute the
 same; prints tables with ratios, beside what is promised, and writes everything to a JSON file. `report` renders such
-files of one machine, as Markdown when it has an output. `warmup` shows the time of each of the first steps (`warmup.py`).
+files of one machine, as Markdown when it has an output. `--unseen` runs a group of workloads that the library was not tuned
+with (`cases/unseen/`). `warmup` shows the time of each of the first steps (`warmup.py`).
 Peers run at their best settings: see `cases/`.
 """
 
@@ -50,6 +52,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--case", nargs="+", type=names_of, metavar="CASE", help="names or patterns: " + ", ".join(CASES))
+    parser.add_argument("--unseen", type=int, default=0, metavar="GROUP", help="a group of workloads, not the own suite")
     parser.add_argument(
         "--backend", nargs="+", choices=BACKENDS, default=list(BACKENDS), metavar="BACKEND", help=", ".join(BACKENDS)
     )
@@ -76,7 +79,8 @@ def measured_limits(launcher: launch.Launcher, chosen: Iterable[str], rounds: in
 
 
 def measure(options: argparse.Namespace, progress: Any) -> dict[str, Any]:
-    chosen = list(CASES) if options.case is None else list(dict.fromkeys(name for found in options.case for name in found))
+    patterns = options.case or [[name for name, case in CASES.items() if case.unseen == options.unseen]]
+    chosen = list(dict.fromkeys(name for found in patterns for name in found))
     with tempfile.TemporaryDirectory() as folder:
         launcher = launch.Launcher(Path(folder), dict(options.python))
         installed = [name for name in options.backend if launcher.installed(name)]

@@ -31,7 +31,7 @@ class Case:
     much, so that the case is measured with malloc's own settings and with thresholds raised. traffic: bytes that a step
     has to move at least, for cases bound by memory; bandwidth: the share of the machine's that is to be reached.
     products: the matrix products of a step, for cases bound by them; blas: the share of the step that they are to take.
-    environment: for all backends alike.
+    environment: for all backends alike. unseen: the group of workloads that it belongs to, 0 for the library's own suite.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Case:
     products: tuple[Product, ...] = ()
     blas: float | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    unseen: int = 0
 
 
 @dataclass(frozen=True)

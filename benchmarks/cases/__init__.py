@@ -18,6 +18,7 @@ from . import (
     rosenbrock,
     scale,
     tf1,
+    unseen,
 )
 
 __all__ = [
@@ -38,4 +39,5 @@ __all__ = [
     "rosenbrock",
     "scale",
     "tf1",
+    "unseen",
 ]

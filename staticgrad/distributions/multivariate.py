@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..operators import F
+from ..ops.linear_algebra.triangular_systems import triangular
 from . import constraints
 from .distribution import LOG_2PI, Distribution, normal, tensors, uniform
 from .quantiles import von_mises_quantile
@@ -21,11 +22,7 @@ def _transposed(x: Any) -> Any:
 
 def solved(factor: Any, right: Any) -> Any:
     """factor^-1 right, for a lower triangular factor; both are broadcast."""
-    from .. import linalg
-
-    lead = np.broadcast_shapes(tuple(factor.shape[:-2]), tuple(right.shape[:-2]))
-    factor = F.broadcast_to(factor, (*lead, *factor.shape[-2:]))
-    return linalg.solve_triangular(factor, F.broadcast_to(right, (*lead, *right.shape[-2:])), upper=False)
+    return triangular(factor, right, upper=False)
 
 
 def whitened(factor: Any, difference: Any) -> Any:
@@ -101,10 +98,11 @@ class MultivariateNormal(Distribution):
 
     def half_log_det(self) -> Any:
         """Of the covariance matrix."""
-        return F.sum(F.log(F.diagonal(self.scale_tril, 0, -2, -1)), -1)
+        half = F.sum(F.log(F.diagonal(self._unbroadcasted_scale_tril, 0, -2, -1)), -1)
+        return F.broadcast_to(half, self.batch_shape)
 
     def log_prob(self, value: Any) -> Any:
-        m = F.sum(F.square(whitened(self.scale_tril, self._checked(value) - self.loc)), -1)
+        m = F.sum(F.square(whitened(self._unbroadcasted_scale_tril, self._checked(value) - self.loc)), -1)
         return -0.5 * (self.event_shape[0] * LOG_2PI + m) - self.half_log_det()
 
     def entropy(self) -> Any:

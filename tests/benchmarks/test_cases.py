@@ -21,7 +21,9 @@ SHORTER = {"chain": {"w": 10, "b": 10}}
 
 
 def modes_of(case: Case) -> set[str]:
-    return {"tf1"} if case.name.startswith("tf1-") else {"compiled", "session", "eager"}
+    if case.name.startswith("tf1-"):
+        return {"tf1"}
+    return {"compiled", "eager"} if case.unseen else {"compiled", "session", "eager"}
 
 
 @pytest.mark.parametrize("case", SMALL, ids=NAMES)

@@ -268,3 +268,67 @@ def test_many_runs_and_new_shapes():
     for n in (3, 5, 20, 7, 40, 20):
         a, b = matrices(n, n), np.ones((n, 2))
         np.testing.assert_allclose(function(sg.tensor(a), sg.tensor(b)).item(), np.linalg.solve(a, b).sum())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 5, 17, 65])
+@pytest.mark.parametrize("lost", [0, 1, 2])
+def test_gradients_of_determinants_of_any_rank(n, lost, dtype):
+    rng = np.random.default_rng(n)
+    u, v = (np.linalg.qr(rng.standard_normal((n, n)))[0] for _ in range(2))
+    s = np.linspace(1, 2, n) ** 0.2
+    s[:lost] = 0
+    others = np.array([np.prod(np.delete(s, i)) for i in range(n)])
+    wanted = (u * (others * np.linalg.det(u) * np.linalg.det(v))) @ v.T
+    stacked = np.stack([(u * s) @ v.T, np.eye(n), (u * s).T @ v]).astype(dtype)
+    function = sg.compile(lambda a: sg.autograd.grad(linalg.det(a).sum(), [a])[0])
+    found = function(*modes.leaves([stacked])).numpy()
+    assert function.plan.host_calls == (n > 64)
+    for one, expected in ((found[0], wanted), (found[1], np.eye(n))):
+        np.testing.assert_allclose(one, expected, rtol=0, atol=200 * np.finfo(dtype).eps * np.abs(expected).max(initial=1))
+
+
+def test_a_determinant_of_what_is_not_finite_has_cofactors_of_nan():
+    x = np.stack([np.full((3, 3), np.nan), np.eye(3), np.diag([np.inf, 1.0, 1.0])])
+    for run in (modes.eager, *modes.MODES.values()):
+        (found,) = run(lambda a: modes.slopes(F.sum(linalg.det(a)), [a]), [x])
+        assert np.isnan(found[[0, 2]]).all()
+        np.testing.assert_array_equal(found[1], np.eye(3))
+
+
+# matrices that several systems share ------------------------------------------------------------------------------------------
+
+SHARED = {
+    "none": ((4, 4), (3, 4, 2), True), "last": ((5, 4, 4), (7, 5, 4, 1), True), "extent 1": ((1, 4, 4), (6, 4, 2), True),
+    "first": ((1, 5, 4, 4), (3, 5, 4, 2), True), "both": ((3, 1, 4, 4), (1, 6, 4, 2), True),
+    "a right side": ((4, 4), (3, 2, 4), False), "right sides": ((1, 5, 4, 4), (3, 5, 2, 4), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("solver", [linalg.solve, lambda a, b, left: linalg.solve_triangular(a, b, upper=True, left=left)])
+def test_a_shared_matrix_is_that_of_each_system(name, solver):
+    of_a, of_b, left = SHARED[name]
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal(of_a) + 4 * np.eye(4), rng.standard_normal(of_b)
+    lead = np.broadcast_shapes(of_a[:-2], of_b[:-2])
+
+    def shared(a, b):
+        return with_slopes(lambda a, b: solver(a, b, left=left))(a, b)
+
+    def apart(a, b):
+        each = [F.clone(F.broadcast_to(x, (*lead, *x.shape[-2:]))) for x in (a, b)]
+        return solver(*each, left=left)
+
+    for run in (modes.eager, *modes.MODES.values()):
+        for found, wanted in zip(run(shared, [a, b]), modes.eager(with_slopes(apart), [a, b]), strict=True):
+            assert found.shape == wanted.shape
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_a_shared_matrix_is_read_once():
+    a, b = modes.leaves([matrices(6, 6), np.ones((50, 6, 1))])
+    function = sg.compile(lambda a, b: linalg.solve_triangular(a, b, upper=True))
+    function(a, b)
+    (call,) = [i for i in function.plan.instructions if i.name == "linalg_solve_triangular"]
+    assert call.sizes[:2] == [6, 50]

@@ -11,6 +11,8 @@ then which rows were exchanged, from 1 on, as floats. regular: sizes = n, elemen
 order: sizes = rows, exchanges, whether the last one comes first; buffers = numbers of exchanged rows, result: which row is in
 each place then, status: a number that is none of a row.
 inverse, cholesky and regular report the number of the row that has no pivot.
+cofactor: sizes = matrices, chunks, n, the operand; buffers = matrices, result, for each chunk memory for two matrices and three
+rows. The range is over chunks.
 
 substitute: sizes = n, sides, whether A is to the right of X, whether it is upper, whether its diagonal counts as 1, blocks, the
 operands; buffers = A, B, result. apply_lu: sizes = n, sides, whether it is the transposed system, blocks, every and
@@ -155,6 +157,98 @@ def lu_T(buffers, sizes, start, stop):
             first = pivots * ((at(a, 1) - at(a, 0)) // 4)
             for i in range(n - 1, -1, -1):
                 a[pivots + i] = numbers[first + i]
+
+
+@inline
+def complete_pivots(a, to, rows, columns, n, zero):
+    """L, D and U in place, L and U with a diagonal of 1, of the matrix with its rows and columns in the order that is written
+    to `rows` and `columns`: each pivot is the largest element of what is left. Returns whether it is odd."""
+    odd = 0
+    for i in range(n):
+        a[rows + i] = i
+        a[columns + i] = i
+    for j in range(n):
+        row, column, most = j, j, zero
+        for i in range(j, n):
+            for k in range(j, n):
+                other = abs(a[to + i * n + k])
+                if other > most:
+                    row, column, most = i, k, other
+        if row != j:
+            odd = 1 - odd
+            a[rows + j], a[rows + row] = a[rows + row], a[rows + j]
+            for k in range(n):
+                a[to + j * n + k], a[to + row * n + k] = a[to + row * n + k], a[to + j * n + k]
+        if column != j:
+            odd = 1 - odd
+            a[columns + j], a[columns + column] = a[columns + column], a[columns + j]
+            for i in range(n):
+                a[to + i * n + j], a[to + i * n + column] = a[to + i * n + column], a[to + i * n + j]
+        own = to + j * n
+        pivot = a[own + j]
+        if pivot != zero:  # else all that is left is 0
+            for k in range(j + 1, n):
+                a[own + k] = a[own + k] / pivot
+            for i in range(j + 1, n):
+                other = to + i * n
+                factor = a[other + j]
+                a[other + j] = factor / pivot
+                for k in range(j + 1, n):
+                    a[other + k] -= factor * a[own + k]
+    return odd
+
+
+@inline
+def cofactors(a, factors, to, others, n, sign, zero, one):
+    """L^-T diag(the product of the other pivots) U^-T, which divides by no pivot."""
+    for i in range(n):
+        row = to + i * n
+        for j in range(n):
+            a[row + j] = one if j == i else zero
+        for k in range(i):
+            factor, other = a[factors + k * n + i], to + k * n
+            for j in range(k + 1):
+                a[row + j] -= factor * a[other + j]
+    product = sign
+    for i in range(n):
+        a[others + i] = product
+        product *= a[factors + i * n + i]
+    product = one
+    for i in range(n - 1, -1, -1):
+        factor = a[others + i] * product
+        product *= a[factors + i * n + i]
+        for j in range(i + 1):
+            a[to + i * n + j] *= factor
+    for i in range(n - 1, -1, -1):
+        row = to + i * n
+        for k in range(i + 1, n):
+            factor, other = a[factors + k * n + i], to + k * n
+            for j in range(n):
+                a[row + j] -= factor * a[other + j]
+
+
+@kernel
+def cofactor_T(buffers, sizes, start, stop):
+    x, result, a = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2)
+    span, chunks, n, row, column = sizes[0], sizes[1], sizes[2], sizes[6], sizes[7]
+    for c in range(start, stop):
+        first = c * n * (2 * n + 3)
+        second, rows = first + n * n, first + 2 * n * n
+        for item in range(span * c // chunks, span * (c + 1) // chunks):
+            copied(x, begin(sizes, 3, item), row, column, a, first, n, n, n)
+            finite = T(0)
+            for i in range(n * n):
+                finite += a[first + i] * T(0)
+            if finite != finite:
+                for i in range(n * n):
+                    result[item * n * n + i] = finite
+                continue
+            odd = complete_pivots(a, first, rows, rows + n, n, T(0))
+            cofactors(a, first, second, rows + 2 * n, n, T(1 - 2 * odd), T(0), T(1))
+            for i in range(n):
+                to = item * n * n + i64(a[rows + i]) * n
+                for j in range(n):
+                    result[to + i64(a[rows + n + j])] = a[second + i * n + j]
 
 
 @kernel

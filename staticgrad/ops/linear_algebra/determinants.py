@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...base.number_limits import finfo
 from ...base.types import TensorType
-from ...ir import OpDef
+from ...ir import Call, Layout, Native, Node, OpDef, Scratch
 from ...operators import F, Tensor, apply, torch_function
 from .. import return_types
 from ..operands import ndim_of
 from ..over_complex import HOLOMORPHIC
 from .decompositions import Packed
-from .records import check_square, host_record, linalg, same_type
+from .records import check_square, factored, host_record, linalg, same_type
 from .solving import inv
 
 
@@ -27,7 +29,12 @@ def _wide(g: Any) -> Any:
 
 
 def _cofactor_eval(x: np.ndarray) -> np.ndarray:
-    """det(x) inv(x).T, where the inverse has half of its digits at least."""
+    """det(x) inv(x).T, where the inverse has half of its digits at least. NaN where an element is infinite or NaN."""
+    finite = np.isfinite(x).all((-2, -1))
+    if not finite.all():
+        whole = np.full_like(x, np.nan)
+        whole[finite] = _cofactor_eval(x[finite])
+        return whole
     try:
         with np.errstate(all="ignore"):
             inverse = np.linalg.inv(x)
@@ -52,6 +59,18 @@ def _cofactors_by_values(x: np.ndarray) -> np.ndarray:
     return result
 
 
+PIVOTED = 64
+"""Rows of a matrix up to which loops find cofactors sooner than LAPACK the inverse."""
+
+
+def _cofactor_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    *lead, n, _ = node.type.shape
+    if n > PIVOTED:
+        return None
+    span, room = math.prod(lead), (Scratch(n * (2 * n + 3)),)
+    return factored("cofactor", node, ((0, layouts[0]),), (n,), span if n else 0, 3 * span * n**3, lead, scratch=room)
+
+
 def _cofactor_vjp(h: Any, node: Any, out: Any, x: Any) -> Any:
     inverse = inv(x).mT
     det_ = apply(det_op, x)
@@ -65,6 +84,7 @@ cofactor_op: OpDef = host_record(
     (_cofactor_vjp,),
     doc="The derivative of the determinant.",
     complex=HOLOMORPHIC,
+    emit=Native(_cofactor_plan),
 )
 det_op: OpDef = host_record(
     "det", _scalar_infer, lambda x: np.asarray(np.linalg.det(x), x.dtype),

@@ -12,7 +12,7 @@ import numpy as np
 from ...base.dtypes import SHORT
 from ...base.types import TensorType, shape_text, to_float
 from ...errors import LinAlgError, ShapeError
-from ...ir import Call, Emit, Layout, Node, OpDef, OverComplex, Routine, define
+from ...ir import Call, Emit, Layout, Node, OpDef, OverComplex, Routine, Scratch, define
 from ...operators import NONE, F, Operators, as_array, composite, enter_as, numpy_twin, spelled
 from ..batching import leading
 from ..operands import dtype_of, extents, ndim_of
@@ -119,11 +119,11 @@ BLOCK = 64
 
 def factored(
     kernel: str, node: Node, operands: Sequence[tuple[int, Layout]], sizes: Sequence[int], span: int, work: int,
-    lead: Sequence[int], turned: bool = False,
+    lead: Sequence[int], turned: bool = False, scratch: tuple[Scratch, ...] = (),
 ) -> list[Call] | None:  # fmt: skip
     """A call of a kernel of `factorizations.py` for matrices with these leading axes. operands: (number, layout) of those that
     are read where they lie, if sizes can describe that, or as the transposed ones (`turned`). None where their leading axes
-    broadcast in another way."""
+    broadcast in another way. scratch: memory for each chunk."""
     strided, described = list[int](), list[int]()
     for number, layout in operands:
         at_, found = layout, matrices_of(layout, lead)
@@ -138,8 +138,8 @@ def factored(
         described += [*found, *((columns, rows) if turned else (rows, columns))]
     return [
         Routine(
-            "factorizations", f"{kernel}_{SHORT[node.type.dtype]}", span, (*sizes, *described), work, chunked=False,
-            strided=tuple(strided), name=node.op.name,
+            "factorizations", f"{kernel}_{SHORT[node.type.dtype]}", span, (*sizes, *described), work, scratch,
+            chunked=bool(scratch), strided=tuple(strided), name=node.op.name,
         )
     ]  # fmt: skip
 

@@ -93,6 +93,22 @@ def of_columns(A: Any, B: Any, solver: Callable[[Any], Any]) -> Any:
     return F.squeeze(solver(F.expand_dims(B, ndim_of(B))), -1) if vector else solver(B)
 
 
+def over_shared(a: Any, b: Any, left: bool, solver: Callable[[Any, Any], Any]) -> Any:
+    """solver(A, B), where the leading axes along which B has one matrix A for all are axes of sides instead: the matrix is read
+    once for them, and its gradient is one product."""
+    rank, lead = ndim_of(b), max(ndim_of(b) - ndim_of(a), 0)
+    extents = [*[1] * lead, *a.shape[: ndim_of(a) - 2]]
+    shared = [i for i in range(rank - 2) if len(extents) == rank - 2 and extents[i] == 1 and b.shape[i] != 1]
+    if not shared or None in b.shape:
+        return solver(a, b)
+    kept = [i for i in range(rank - 2) if i not in shared]
+    sides = [rank - 2, rank - 1, *shared] if left else [*shared, rank - 2, rank - 1]
+    order, own, wide = [*kept, *sides], [b.shape[i] for i in kept], [b.shape[i] for i in sides]
+    matrices = F.reshape(a, (*(extents[i] for i in kept), *a.shape[-2:]))
+    found = solver(matrices, F.reshape(F.permute(b, order), (*own, *((wide[0], -1) if left else (-1, wide[-1])))))
+    return F.permute(F.reshape(found, (*found.shape[:-2], *wide)), [order.index(i) for i in range(rank)])
+
+
 def _solve_da(g: Any, node: Any, out: Any, a: Any, b: Any) -> Any:
     return unbroadcast(-F.matmul(apply(solve_op, a.mT, g), out.mT), a)
 
@@ -122,9 +138,13 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Any:
     """
     check_square("solve", A)
     if left:
-        return of_columns(A, B, lambda b: apply(solve_op, A, b))
+        return of_columns(A, B, lambda b: _solved(A, b))
     turned = F.swapaxes(A, -1, -2)
-    return of_columns(A, B, lambda b: F.swapaxes(apply(solve_op, turned, F.swapaxes(b, -1, -2)), -1, -2))
+    return of_columns(A, B, lambda b: F.swapaxes(_solved(turned, F.swapaxes(b, -1, -2)), -1, -2))
+
+
+def _solved(a: Any, b: Any) -> Any:
+    return over_shared(a, b, True, lambda a, b: apply(solve_op, a, b))
 
 
 @linalg()

@@ -17,7 +17,7 @@ from ..batching import solved
 from ..over_complex import HOLOMORPHIC
 from ..rules import unbroadcast
 from .records import BLOCK, check_square, factored, host_record, linalg, routine
-from .solving import check_system, of_columns
+from .solving import check_system, of_columns, over_shared
 
 
 def _eval(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool, left: bool) -> np.ndarray:
@@ -62,7 +62,7 @@ def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
 def triangular(a: Any, b: Any, *, upper: bool, unit: bool = False, left: bool = True) -> Any:
     """X with A X = B, or X A = B for left=False, of which one triangle of A is read; unit: its diagonal counts as 1. A 0 on the
     diagonal gives infinities."""
-    return apply(triangular_op, a, b, upper=upper, unit=unit, left=left)
+    return over_shared(a, b, left, lambda a, b: apply(triangular_op, a, b, upper=upper, unit=unit, left=left))
 
 
 def right_triangular(a: Any, b: Any, *, upper: bool, unit: bool = False) -> Any:
