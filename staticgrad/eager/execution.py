@@ -20,7 +20,7 @@ from .calls.call_cache import OF_THREAD, shared
 from .calls.op_calls import value as kernel_value
 from .calls.op_calls import value_of_sparse
 from .calls.signature import join
-from .grad_mode import INFERRING, Mode, mark_inference, modes
+from .grad_mode import INFERRED, INFERRING, Mode, mark_inference, modes
 from .tape import FreedTensor, Record, tick
 from .tensor import UNRECORDED, PublicTensor, Tensor, ndarray, new, watch, wrap
 
@@ -230,6 +230,8 @@ def result(
         out._record = None
         if INFERRING:
             mark_inference(out)
+        elif INFERRED and inputs[0]._inference and op.checks:
+            out._inference = inputs[0]._inference
     if made:
         return out
     x = inputs[0]

@@ -11,7 +11,7 @@ from ..autodiff import messages
 from ..autodiff.pull import by_rules
 from ..errors import GradientError
 from ..ir import REGISTRY, OpDef
-from ..operators import frontends, misuse
+from ..operators import frontends, misuse, state
 from .calls.call_cache import shared
 from .calls.signature import attributes
 from .grad_mode import Mode, forget_inferred, modes
@@ -56,8 +56,9 @@ def _needs(record: Record, wanted: tuple[bool, ...], g: Any, result: Any, operan
     """Whether the rules of a record fail with these values."""
     op: OpDef = record.op
     mode = modes.now
-    saved = mode.grad, mode.arrays, mode.saver
+    saved, traced = (mode.grad, mode.arrays, mode.saver), (state.tracer, state.deferral)
     mode.grad, mode.arrays, mode.saver = False, True, None
+    state.tracer = state.deferral = None  # which may ask
     try:
         with np.errstate(all="ignore"):
             for _ in by_rules(op, [i for i, flows in enumerate(wanted) if flows], g, record, result, operands):
@@ -66,6 +67,7 @@ def _needs(record: Record, wanted: tuple[bool, ...], g: Any, result: Any, operan
         return True
     finally:
         mode.grad, mode.arrays, mode.saver = saved
+        state.tracer, state.deferral = traced
     return False
 
 

@@ -194,6 +194,11 @@ class OpDef:
         rule: Callable[..., Any] | None = self.vjp(i) if callable(self.vjp) else self.vjp[i]
         return rule
 
+    @property
+    def checks(self) -> bool:
+        """Whether the result is the first operand, checked: an index, say."""
+        return self.vjp is None and isinstance(self.emit, Native) and self.emit.check is not None
+
     def typed(self, types: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
         """The result's type, after a check of all that `eval` and kernels rely on: the number of operands, their dtypes,
         every attribute, the size of the result. Raises ArgumentError, DTypeError, ShapeError."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..compiler.backend.abi import FASTCALL, HEADER
 from ..compiler.execute.fastcall import Box, fast_path
-from ..eager.grad_mode import INFERRED, modes
+from ..eager.grad_mode import INFERRED, INFERRING, modes
 from ..eager.tensor import PublicTensor, Structure, Tensor, wrap
 from .arguments import inference
 from .state_inputs import Structure as State
@@ -120,6 +120,9 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         lines += ["result = [*result]", "specialization.rebind(result, args)"]
     if specialization.flags is not None:
         lines.append(f"flags.set({'[result]' if single else 'result'})")
+    if specialization.marks.inside or not specialization.grad_mode:
+        some = "" if specialization.marks.inside else "if INFERRING: "
+        lines.append(f"{some}specialization.marks.set({'[result]' if single else 'result'})")
     if tape is not None:
         lines.append(f"result = tape.recorded({'[result]' if single else '[*result]'}, args){'[0]' if single else ''}")
     if settles:
@@ -130,7 +133,7 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
     function: Callable[[tuple[Any, ...]], Any] = specialization.guards.function(
         "\n".join(lines), "args", changes=specialization.changes, Structure=Structure, FALLBACK=FALLBACK,
         specialization=specialization, call=call, finish=finish, build=build, unmoved=unmoved,
-        INFERRED=INFERRED, inference=inference, modes=modes, tape=tape,
+        INFERRED=INFERRED, INFERRING=INFERRING, inference=inference, modes=modes, tape=tape,
         flags=specialization.flags, state=state, arrays=None if numbers is None else numbers.arrays,
         **{kind.__name__: kind for kind in specialization.number_kinds}, **{f"moved{i}": x for i, x in enumerate(moved)},
     )  # fmt: skip

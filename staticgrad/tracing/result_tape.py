@@ -9,6 +9,7 @@ plan returns them.
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -23,7 +24,7 @@ from ..compiler.passes.functionalize import FunctionalGraph, functionalize
 from ..compiler.passes.symbolic_extents import Conditions, Filler
 from ..compiler.passes.symbolic_program import SymbolicProgram
 from ..compiler.program import Program
-from ..eager.grad_mode import modes, set_grad_enabled
+from ..eager.grad_mode import INFERRED, Inference, modes, set_grad_enabled
 from ..eager.tape import Record, edge, tick
 from ..eager.tensor import Tensor, wrap
 from ..errors import GradientError, TraceError
@@ -383,6 +384,33 @@ class ResultFlags:
         for position in self.leaves:
             tensor = tensors[position]
             tensor._since, tensor._tracked = tick(), True
+
+
+class InferenceMarks:
+    """Which results of a run are tensors of `inference_mode`: all that are made in a call inside of it, but for those that the
+    function makes outside of it again; and in any call those that it makes inside one of its own.
+
+    found: for each fetch whether it was such a tensor in the trace; within: whether that was inside of the mode.
+    """
+
+    def __init__(self, found: Sequence[bool], within: bool):
+        self.inside = [] if within else [i for i, one in enumerate(found) if one]
+        """Those of a mode of the function's own."""
+        self.outside = {i for i, one in enumerate(found) if within and not one}
+        self._mode = Inference() if self.inside else None
+        if self._mode is not None:
+            INFERRED.append(weakref.ref(self._mode))
+
+    def set(self, tensors: Sequence[Tensor]) -> None:
+        """Mark the results of a run."""
+        now = modes.now.inference
+        if now is not None:
+            for i, tensor in enumerate(tensors):
+                if i not in self.outside:
+                    tensor._inference = now
+        else:
+            for i in self.inside:
+                tensors[i]._inference = self._mode
 
 
 def _recorded(run: _LostRun, differentiated: Sequence[Tensor]) -> Record | None:

@@ -17,7 +17,7 @@ from ..compiler.passes.symbolic_extents import Filler, now
 from ..compiler.passes.user_passes import Pass
 from ..compiler.program import Program
 from ..compiler.templates import Templates
-from ..eager.grad_mode import modes, watches_nan
+from ..eager.grad_mode import INFERRING, modes, watches_nan
 from ..eager.sparse_gradients import sparse_gradient_of
 from ..eager.tape import tick, touch
 from ..eager.tensor import Structure, Tensor, wrap
@@ -33,7 +33,7 @@ from .number_arguments import NumberFeeds, NumberKey
 from .numbers import Condition
 from .observer.state_watcher import StateWatcher
 from .outputs import Build, Move, Results, fetched
-from .result_tape import result_tape
+from .result_tape import InferenceMarks, result_tape
 from .sharing import apart, bounds, check, pattern
 from .traced import Traced
 from .tracer import Tracer
@@ -149,6 +149,9 @@ class Specialization:
         """Hooks of views."""
         checked = [node for node in tracer.graph.nodes if failing(node)]  # read or not
         self.tape, self.flags = result_tape(self, tracer, own, feeds, saves)
+        self.marks = InferenceMarks(
+            [x is not None and tracer.is_inference(x.node) for x in own], modes.now.inference is not None
+        )
         self.rewritten = [
             x for x, leaf in tracer.captured.values() if id(leaf) in moves and moves[id(leaf)].written is not None
         ]
@@ -723,6 +726,8 @@ class Specialization:
             self.rebind(tensors, given)
         if self.flags is not None:
             self.flags.set(tensors)
+        if INFERRING or self.marks.inside:
+            self.marks.set(tensors)
         if self.tape is not None:
             self.tape.record(tensors, fed, given)
         if self.uses_given:
@@ -739,6 +744,8 @@ class Specialization:
         """The results of one of many steps."""
         if self.flags is not None:
             self.flags.set(tensors)
+        if INFERRING or self.marks.inside:
+            self.marks.set(tensors)
         return self.results.build(self.results.join(tensors, given), given)
 
     def _check_writeable(self, given: Sequence[Any]) -> None:

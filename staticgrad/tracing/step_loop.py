@@ -74,7 +74,9 @@ def _stacked(function: AnyCompiled, parts: Sequence[Any]) -> Any:
             done.update({before + k: specialization.built([wrap(x[k, ...]) for x in values], ()) for k in range(number)})
             return None
         results = specialization.results
-        rest = results.build([wrap(value) for value in values], ())
+        whole = [wrap(value) for value in values]
+        specialization.marks.set(whole)
+        rest = results.build(whole, ())
         return Rest(repeated(rest, number) if results.numbers else rest)
 
     def one(number: int) -> Any:

@@ -612,7 +612,9 @@ class Tracer:
             raise misuse.inference_saved()
 
     def is_inference(self, node: Node) -> bool:
-        """Whether a value is a tensor of `inference_mode`."""
+        """Whether a value is a tensor of `inference_mode`. What a check of an index gives is the index."""
+        while node.op.checks:
+            node = node.inputs[0]
         return self.memory(node) in self.inferred
 
     def operand(self, x: Any) -> Any:

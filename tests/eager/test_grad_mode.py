@@ -254,6 +254,58 @@ def test_as_torch(name, outside):
     assert run(sg) == run(torch)
 
 
+def test_results_of_compiled_functions_are_tensors_of_inference_mode():
+    x = sg.ones(3)
+
+    def step(x):
+        with sg.inference_mode():
+            y = x * 2
+        with sg.inference_mode(False):
+            z = x * 3
+        return y, z, x + 1, x[1:], x
+
+    def told(results):
+        return [one.is_inference() for one in results]
+
+    compiled, again, plain = (sg.compile(f) for f in (step, lambda x: step(x), lambda x: x * 2))
+    for _ in range(3):  # traced, by the slower path, by the fast path
+        assert told(compiled(x)) == [True, False, False, False, False]
+    with sg.inference_mode():
+        made = x * 1
+        for _ in range(3):
+            assert told(again(x)) == [True, False, True, False, False]
+        assert told(again(made)) == [True, False, True, True, True]
+        assert told(plain.loop([(x,), (x,)])) == [True, True]
+        assert plain.loop(sg.ones(2, 3)).is_inference()
+    for _ in range(3):
+        with sg.inference_mode():
+            inside = plain(x)
+        with sg.no_grad():
+            outside = plain(x)
+        assert told([inside, outside]) == [True, False]
+    with sg.enable_grad(), raised(RuntimeError, "Inference tensors cannot be saved for backward."):
+        inside * sg.ones(3, requires_grad=True)
+
+
+def test_indices_of_inference_mode_when_compiled():
+    w = sg.ones(3, requires_grad=True)
+    with sg.inference_mode():
+        i = sg.tensor([0, 2, 0])
+    calls = [
+        lambda w, i: w.gather(0, i),
+        lambda w, i: w[i],
+        lambda w, i: w.index_select(0, i),
+        lambda w, i: sg.nn.functional.embedding(i, w.reshape(3, 1)),
+        lambda w, i: sg.zeros(3).scatter_add(0, i, w),
+    ]
+    for call in calls:
+        for run in (call, sg.compile(call)):
+            with sg.enable_grad(), raised(RuntimeError, "Inference tensors cannot be saved for backward."):
+                run(w, i)
+            assert run(w.detach(), i).shape[0] == 3
+            assert run(w, i.clone()).requires_grad == sg.is_grad_enabled()
+
+
 def test_tensors_of_inference_mode_are_told():
     w = sg.ones(2, requires_grad=True)
     with sg.inference_mode():

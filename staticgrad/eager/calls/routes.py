@@ -21,7 +21,7 @@ from ...ir import NO_ATTRS, Graph, Node, Region
 from ...operators import Symbol, frontends, no_route
 from ...operators.node_names import NodeName
 from ..execution import link, recover
-from ..grad_mode import INFERRING, mark_inference, modes
+from ..grad_mode import INFERRED, INFERRING, mark_inference, modes
 from ..tape import ALONE, Named, Record, tick
 from ..tensor import PublicTensor, Tensor, ndarray, watch, wrap
 from .array_plans import call_of
@@ -35,7 +35,8 @@ from .signature import SEQUENCES
 
 GLOBALS = {
     "modes": modes, "recover": recover, "tick": tick, "Named": Named, "link": link, "watch": watch, "wrap": wrap,
-    "INFERRING": INFERRING, "mark_inference": mark_inference, "PublicTensor": PublicTensor, "Record": Record,
+    "INFERRED": INFERRED, "INFERRING": INFERRING, "mark_inference": mark_inference, "PublicTensor": PublicTensor,
+    "Record": Record,
     "ndarray": ndarray, "asarray": np.asarray, "ALONE": ALONE, "new": object.__new__, "new_tuple": tuple.__new__,
     "ref": ref,
 }  # fmt: skip
@@ -169,6 +170,9 @@ class Writer:
         op, t = node.op, f"t{n}"
         lines = [f"{t} = new(PublicTensor)", f"{t}._data = d{n}", f"{t}._base = {t}._views = None"]
         bare = [f"{t}._tracked = False", f"{t}._record = None", f"if INFERRING: mark_inference({t})"]
+        if op.checks and node.inputs[0] in self.tensors:
+            checked = f"t{self.numbers[node.inputs[0]]}"
+            bare.append(f"elif INFERRED and {checked}._inference: {t}._inference = {checked}._inference")
         if node in self.smooth:
             flow = [i for i, x in enumerate(node.inputs) if x in self.smooth and op.vjp_for(i) is not None]
             tracked = " or ".join(dict.fromkeys([f"t{self.numbers[node.inputs[i]]}._tracked" for i in flow]))
