@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import math
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -541,6 +542,8 @@ def _show_uncaught(kind: type[BaseException], error: BaseException, traceback: A
     tracebacks.show(kind, error, traceback)
 
 
+if "STATICGRAD_RECORD" in os.environ:
+    importlib.import_module(".interchange.recording", __name__).begin(os.environ["STATICGRAD_RECORD"])
 if sys.excepthook is sys.__excepthook__:  # the program, a notebook or a test runner may have one that serves it better
     sys.excepthook = _show_uncaught
 _importing.__exit__(None, None, None)

@@ -137,6 +137,9 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--dialect", choices=("torch", "tf1"), default="torch", help="a step of tensors, or a graph and a session (torch)"
     )
+    one = command("replay", "compile and run again what STATICGRAD_RECORD=folder recorded, beside NumPy", "replay")
+    one.add_argument("folder", metavar="FOLDER", help="of the recording, or one of its files")
+    one.add_argument("--seed", type=int, default=0, help="of the random arguments (0)")
     one = command("doctor", "versions, BLAS, threads, cache; what is slow and how to mend it", "doctor")
     one.add_argument("--json", action="store_true", help="print data, not text")
     one.add_argument("--report", action="store_true", help="print what a report of a defect needs: no folders, no data")

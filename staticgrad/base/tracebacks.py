@@ -20,7 +20,7 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
 
-from ..errors import is_internal
+from ..errors import PACKAGE_DIR, StaticgradError, VerifyError, is_internal
 
 SETTING = "STATICGRAD_TRACEBACK"
 PACKAGE = __name__.partition(".")[0]
@@ -80,7 +80,9 @@ def shortened(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _explain(error: BaseException) -> None:
-    """Add to an error of a call or an attribute what was meant."""
+    """Add to an error of a call or an attribute what was meant, and to one of the compiler's own how to report it."""
+    if _is_defect(error):
+        error.add_note(DEFECT)
     if isinstance(error, AttributeError) and error.name and _is_ours(type(error.obj)):
         near = difflib.get_close_matches(error.name, dir(error.obj), 1, 0.75)
         if near:
@@ -103,6 +105,22 @@ def _explain(error: BaseException) -> None:
         return
     if _is_ours(function) or _is_ours(type(getattr(function, "__self__", None))):
         error.add_note(_meant(function, found["wrong"]))
+
+
+DEFECT = """\
+  this looks like a defect of staticgrad. STATICGRAD_RECORD=folder python program.py records what is compiled, and
+  staticgrad replay folder compiles and runs it alone; please report it with that and staticgrad doctor --report"""
+
+
+def _is_defect(error: BaseException) -> bool:
+    """Whether an error says nothing of the user's program: the compiler raised it, and not on purpose."""
+    if isinstance(error, StaticgradError):
+        return isinstance(error, VerifyError)
+    entry = error.__traceback__
+    while entry is not None and entry.tb_next is not None:
+        entry = entry.tb_next
+    unmeant = not isinstance(error, (MemoryError, OSError, Warning))
+    return unmeant and entry is not None and entry.tb_frame.f_code.co_filename.startswith(f"{PACKAGE_DIR}compiler{os.sep}")
 
 
 def _is_ours(x: Any) -> bool:

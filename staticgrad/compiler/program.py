@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, MutableMapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 PLANS = 128
 """Shapes of feeds for which a program keeps plans, and as many that have gone longer without a run; see `Bounded`."""
+
+
+around_plans: list[Callable[[Program, dict[Node, TensorType]], AbstractContextManager[None]]] = []
+"""Contexts in which plans are made: those of a recording."""
 
 
 def begin() -> None:
@@ -122,7 +127,9 @@ class Program:
                 ready = self.prepared
                 known = {node: TensorType(a.shape, node.type.dtype) for node, a in zip(ready.feeds, arrays, strict=True)}
                 known.update((ready.feeds[i], SingletonType(arrays[i].copy())) for i in self.decisive)
-                with garbage.paused():
+                with garbage.paused(), ExitStack() as stack:
+                    for watch in around_plans:
+                        stack.enter_context(watch(self, known))
                     plan, self.outcome = self._made(known, due)
                 if due is None:
                     plan.wait()
