@@ -58,8 +58,8 @@ def _told(program: Program, known: Mapping[Node, TensorType]) -> dict[str, Any]:
     prepared = program.prepared
     told: dict[str, Any] = {"staticgrad": version.__version__, "strict": program.strict, "draws": prepared.draws}
     told["shapes"] = [list(known[feed].shape) for feed in prepared.feeds]
-    values = {i: known[feed].value for i, feed in enumerate(prepared.feeds) if isinstance(known[feed], SingletonType)}
-    told["values"] = {str(i): np.asarray(value).tolist() for i, value in values.items()}  # they decide what is computed
+    kinds = {str(i): known[feed] for i, feed in enumerate(prepared.feeds)}  # values that decide what is computed are in them
+    told["values"] = {i: np.asarray(kind.value).tolist() for i, kind in kinds.items() if isinstance(kind, SingletonType)}
     try:
         told["graph"] = json.loads(to_json(_stateless(prepared)), object_hook=_without_folders)
     except GraphError as error:  # a function of the program's, which no text holds
