@@ -307,7 +307,8 @@ def reduced(
         graph, first = specialize(graph, wanted, known, None if user is None else user.notes)
         if make is None:
             return graph, first
-        graph, second = divide(graph, [first[r] for r in wanted], make)
+        count = len(wanted) if user is None else user.results
+        graph, second = divide(graph, [first[r] for r in wanted], count, make)
         return graph, {old: second[new] for old, new in first.items() if new in second}
 
     stages: list[tuple[str, Stage]] = [

@@ -175,6 +175,11 @@ def _general(x: Any, key: Any) -> Tensor:
         raise IndexRangeError(f"too many indices: {consumed} for {n} axes")
     at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
     keys = keys[:at] + [slice(None)] * (n - consumed) + keys[at + 1 :]
+    if keys and isinstance(keys[0], Symbol) and _is_mask(keys[0]) and keys[0].ndim and all(k == slice(None) for k in keys[1:]):
+        from .sized import leading
+
+        rows: Tensor = leading(x, keys[0])
+        return rows
     return _subscript(x, _unmask(keys, x))
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import FLOATING, TensorType, bool_, broadcast_shapes, float64, int64
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..base.types import FLOATING, TensorType, bool_, broadcast_shapes, float64, int64, shape_text
+from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..ir import OpDef, define
 from ..operators import F, Symbol, apply, concrete
 from . import attributes as at
@@ -120,6 +120,15 @@ def masked(x: Any, mask: Any) -> Any:
         mask = F.logical_or(mask, F.zeros_like(x, dtype=bool_))
         x = F.broadcast_like(x, mask)
     return F.take(F.reshape(x, (-1,)), apply(positions_op, concrete(mask)), 0)
+
+
+def leading(x: Any, mask: Any) -> Any:
+    """The slices of x where a mask of its first axes holds."""
+    axes = ndim_of(mask)
+    if any(None not in (a, b) and a != b for a, b in zip(mask.shape, x.shape, strict=False)):
+        raise IndexRangeError(f"a mask of shape {shape_text(mask.shape)} doesn't fit x of shape {shape_text(x.shape)}")
+    rows = x if axes == 1 else F.reshape(x, (-1, *x.shape[axes:]))
+    return F.take(rows, apply(positions_op, concrete(mask)), 0)
 
 
 def mask_keys(mask: Any) -> list[Any]:

@@ -15,7 +15,7 @@ from ..compiler.passes.user_passes import Pass, check_passes
 from ..compiler.program import begin
 from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
-from ..errors import DataDependentError, StaticgradError, TraceError
+from ..errors import DataDependentError, DTypeError, StaticgradError, TraceError
 from ..operators import Symbol
 from . import settings
 from .arguments import CONTAINERS, Call, Keywords, parameter_names, spread
@@ -395,7 +395,7 @@ class SpecializationCache:
                     raise ObjectsRefused({form for _, form, _ in stand_ins.made}) from None
                 if not known:
                     raise
-                if tracer.opens and not isinstance(error, (TraceError, DataDependentError)):
+                if tracer.opens and not isinstance(error, (TraceError, DataDependentError, DTypeError)):
                     raise DataDependentError(
                         f"code needs an extent that the compiled function has not computed yet ({error})"
                     ) from error

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
+from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,13 +13,14 @@ import numpy as np
 from ..eager.inplace_methods import METHODS
 from ..eager.tape import Handle
 from ..eager.tensor import Tensor
-from ..errors import TraceError
-from ..ir import Graph, Layout, Node
+from ..errors import DataDependentError, TraceError
+from ..ir import Graph, Node
 from ..operators import Count, F, GradFn, Index, Size, Symbol, TensorLike, misuse, retained, span_of, state
 from ..operators import Tensor as AnyTensor
+from ..operators.memory import in_rows
 from ..ops.indexing import as_read
 from ..ops.pointwise import stop_gradient_op
-from .selection import asked_by_code, is_unknown_mask, no_extent, select
+from .observer.python_types import IGNORED, origin_of
 
 
 class Traced(Symbol):
@@ -44,20 +48,18 @@ class Traced(Symbol):
         return self.node.name or self.node.op.name
 
     def __getitem__(self, key: Index) -> AnyTensor:
-        key = as_read(met(key))
-        selected: AnyTensor = select(self, key) if is_unknown_mask(key) else F.getitem(self, key)
-        return selected
+        return F.getitem(self, as_read(met(key)))
 
     @property
     def shape(self) -> Size:  # type: ignore[override]
         shape = self.node.type.shape
-        if None in shape and asked_by_code():
+        if None in shape and _asked_by_code():
             raise no_extent(self)
         return Size(shape)
 
     @property
     def size(self) -> Count:
-        if None in self.node.type.shape and asked_by_code():
+        if None in self.node.type.shape and _asked_by_code():
             raise no_extent(self)
         return super().size
 
@@ -179,9 +181,9 @@ class Traced(Symbol):
         count: int | None = self.tracer.version(self)
         return self._no_value("the number of its changes", "count them outside") if count is None else count
 
-    def _layout(self) -> Layout:
-        layout: Layout = self.tracer.layout(self)
-        return layout
+    def _layout(self) -> Any:
+        """Its layout in eager mode; None where extents are unknown, and the order is row-major."""
+        return None if open_in_rows(self.node) else self.tracer.layout(self)
 
     def _storage(self, offset: int | None, extents: Sequence[int], steps: Sequence[int]) -> tuple[AnyTensor, int]:
         layout = self._layout()
@@ -264,10 +266,36 @@ class Traced(Symbol):
     def __repr__(self) -> str:
         """Where it was computed, for debuggers and for messages of this package. The user's code, which keeps or prints the
         text of a list, say, needs that of the value."""
-        return self.__str__() if state.tracer is self.tracer and asked_by_code() else super().__repr__()
+        return self.__str__() if state.tracer is self.tracer and _asked_by_code() else super().__repr__()
 
     def _by_numpy(self, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         self._no_value(f"an array for {name}", "use functions of staticgrad, or compute it outside and pass the result")
+
+
+DEBUGGERS = ("bdb.py", "pydevd.py", "pydevd_frame.py")
+
+
+def _asked_by_code() -> bool:
+    """Whether the user's code asks for a text, and no debugger in it."""
+    frame: FrameType | None = sys._getframe(2)
+    if frame is None or origin_of(frame.f_code.co_filename) is IGNORED:
+        return False
+    while frame is not None and os.path.basename(frame.f_code.co_filename) not in DEBUGGERS:
+        frame = frame.f_back
+    return frame is None
+
+
+def open_in_rows(node: Node) -> bool:
+    """Whether extents of a value are known in the run only, and eager mode has it in row-major order."""
+    return not node.type.static and (in_rows(node) or (node.type.ndim == 1 and not node.op.aliases))
+
+
+def no_extent(x: Symbol) -> DataDependentError:
+    """The error for code that asks for an extent which is known in the run only."""
+    return DataDependentError(
+        f"an extent of {x.describe()} depends on values: Python can't have it before the compiled function runs",
+        "average with mean(), or compute what needs the number outside",
+    )
 
 
 for _name in METHODS:  # add_, __iadd__, copy_, ...: all of them call `Tracer.assign`

@@ -31,9 +31,8 @@ from .handlers import caught
 from .numbers import RunNumber, has_number, listed, magnitude
 from .observer.arrays import ArrayMemory, owner_of
 from .segments.runs import Again
-from .selection import Selection, apply_to_elements, no_extent
 from .sharing import ADVICE, MemoryUse, Place, SharedView
-from .traced import Alias, DataAlias, Leaf, LostValue, Traced, memory_node, met
+from .traced import Alias, DataAlias, Leaf, LostValue, Traced, memory_node, met, no_extent
 from .traced_array import TracedArray, elements
 from .views import TracedView, assign_item, memory_of
 
@@ -155,8 +154,6 @@ class Tracer:
         """Whether Python has numbers whose values are not known yet."""
         self.given_numbers: Any = None
         """`ArgumentNumbers` of the call."""
-        self.selects = False
-        """Whether the function has read the elements of a mask."""
         self.decisions: Any = None
         """`Decisions` of a trace that may decide by values; None for one that may not."""
         self.undo: list[Callable[[], None]] = []
@@ -475,11 +472,6 @@ class Tracer:
         """Append an op. Eager operands enter as variables."""
         if state.levels and (level := top_level(args)) is not None:
             return level.apply(op, args, attrs)  # type: ignore[no-any-return]
-        if self.selects and any(isinstance(a, Selection) for a in args):
-            selected: Any = apply_to_elements(op, args, attrs, self.apply)
-            if selected is not None:
-                return selected  # type: ignore[no-any-return]
-            args = [a.taken() if isinstance(a, Selection) else a for a in args]
         if op.fails and caught():
             self.refuse(
                 f"{op.name} may fail inside of a try block, or of a with block that suppresses exceptions, and neither would "
@@ -815,7 +807,8 @@ class Tracer:
             self._refuse_unrecorded(x)
         written = aliases[0] if aliases else x
         made = value.node if isinstance(value, Traced) and value.dtype == x.dtype else None
-        value = F.broadcast_to(F.astype(self.operand(value), written.dtype), written.shape)
+        cast = F.astype(self.operand(value), written.dtype)
+        value = F.broadcast_to(cast, written.shape) if None not in written.shape else F.broadcast_like(cast, written)
         apart: tuple[Alias, Any] | None = None
         """The innermost alias without the tape of its base, and its value."""
         for alias in aliases:

@@ -20,13 +20,12 @@ from ..eager.tensor import Tensor, unrecorded_view
 from ..errors import IndexRangeError, ShapeError
 from ..ir import Layout, Node, OpDef, View
 from ..operators import F, Symbol, apply, misuse
-from ..operators.memory import in_rows, reshaped
+from ..operators.memory import reshaped
 from ..ops.indexing import as_read
 from ..ops.placing import written
 from ..ops.sized import positions_op
-from .selection import Selection, is_unknown_mask, widened
 from .sharing import share
-from .traced import Alias, DataAlias, Traced
+from .traced import Alias, DataAlias, Traced, open_in_rows
 
 
 class TracedView(Alias):
@@ -77,7 +76,7 @@ class TracedView(Alias):
         if not isinstance(self.maker.op.emit, View) or not self.maker.op.emit.keeps_order:
             return True
         below = self.maker.inputs[0]
-        if not below.type.static and (below.type.ndim == 1 or in_rows(below)):
+        if open_in_rows(below):
             return True
         layout = self.tracer.layout(Traced(self.tracer, below))
         return self.maker.op.emit.rule(self.maker, layout) is not None or reshaped(layout, self.maker.type.shape) is not None
@@ -248,12 +247,6 @@ def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
     x = tracer.value(target) if isinstance(target, Tensor) else target
     key = as_read(key)
     keys = key if isinstance(key, tuple) else (key,)
-    if isinstance(value, Selection):
-        whole = value.written_to(x, key) if is_unknown_mask(key) else None
-        if whole is not None:
-            tracer.assign(x, whole, "setitem")
-            return
-        value = value.taken()
     check_unmasked(value)
     value = tracer.operand(value if isinstance(value, (Tensor, Symbol)) else np.asarray(value))
     value = fitting(value, x.dtype, keys)
@@ -303,7 +296,7 @@ def _masked(x: Any, mask: Any, value: Any) -> Any:
     shape = value.shape
     if shape and shape[0] is None:
         flat = F.reshape(x, (-1, *rest))
-        places = apply(positions_op, F.reshape(mask, (-1,)))
+        places = apply(positions_op, mask)
         return F.reshape(F.index_copy(flat, 0, places, F.astype(value, x.dtype)), x.shape)
     if len(shape) > len(rest):
         extra = len(shape) - len(rest)
@@ -327,7 +320,7 @@ def _in_order(x: Any, mask: Any, values: Any) -> Any:
     place = F.where(F.eq(F.sum(flat), n), place, n)  # no place where there are more or fewer of them
     wide = F.broadcast_to(F.astype(values, x.dtype), (n, *rest))
     picked = F.reshape(F.take(wide, place, 0), x.shape)
-    return F.where(widened(mask, x.shape), picked, x)
+    return F.where(F.reshape(mask, (*mask.shape, *(1,) * len(rest))), picked, x)
 
 
 def _fitted(value: Any, shape: Any, dtype: np.dtype) -> Any:

@@ -202,3 +202,61 @@ def test_a_variable_is_trained_on_the_elements_of_a_mask():
             np.testing.assert_allclose(sess.run(w), value, rtol=1e-5)
             mask = np.roll(mask, 1)
             mask[0] ^= True
+
+
+NN = sg.nn.functional
+MASKED: dict[str, Function] = {
+    "mean": lambda x, m, k: x[m].mean(),
+    "cross-entropy": lambda x, m, k: NN.cross_entropy(x[m[:, 0]], sg.remainder(k, 4)[m[:, 0]]),
+    "squares": lambda x, m, k: NN.mse_loss(x[m], sg.sin(x)[m]),
+    "masked_select": lambda x, m, k: sg.masked_select(x, m).exp().sum(),
+    "log_softmax": lambda x, m, k: NN.log_softmax(x[m[:, 0]], 1).gather(1, sg.remainder(k, 4)[m[:, 0]][:, None]).mean(),
+    "layer_norm": lambda x, m, k: (NN.layer_norm(x[m[:, 0]], (4,)) * sg.arange(4.0)).sum(),
+    "deviation": lambda x, m, k: x[m].std(),
+    "rows of a table": lambda x, m, k: x[k[m[:, 0]]].sum(0).max(),
+    "logarithms": lambda x, m, k: sg.log(x[x > 0]).sum(),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_masked_losses_have_known_extents(name):
+    """No host call, in graphs and compiled functions, with gradient and second gradient."""
+
+    def step(x, m, k):
+        return values(MASKED[name], (x, m, k), 2)
+
+    def given():
+        return sg.tensor(X, requires_grad=True), sg.tensor(M), sg.tensor(K)
+
+    fn = sg.compile(step, on_break="error")
+    for a, b in zip(step(*given()), fn(*given()), strict=True):
+        np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), rtol=1e-10, atol=1e-12)
+    assert fn.plan.host_calls == 0
+    graph = sg.Graph()
+    with graph.as_default():
+        fed = [sg.placeholder(a.dtype, a.shape) for a in (X, M, K)]
+        y = MASKED[name](fed[0] + sg.sin(fed[0]), *fed[1:])
+        slope = sg.gradients([(y * sg.sin(y)).sum()], [fed[0]])[0]
+        fetches = [y, slope, sg.gradients([(slope * slope).sum()], [fed[0]])[0]]
+    feeds = dict(zip(fed, (X, M, K), strict=True))
+    with sg.Session(graph=graph) as sess:
+        for a, b in zip(step(*given()), sess.run(fetches, feeds), strict=True):
+            np.testing.assert_allclose(b, a.detach().numpy(), rtol=1e-10, atol=1e-12)
+        assert sess.plan(fetches, feeds).host_calls == 0
+
+
+def test_nothing_comes_from_rows_outside_of_a_mask():
+    """Neither NaN nor an index that is out of range."""
+    x = np.array([[1.0, 2.0], [np.nan, -1.0], [3.0, np.inf]])
+    k, m = np.array([1, 7, 0]), np.array([True, False, True])
+
+    @sg.compile(on_break="error")
+    def step(x, k, m):
+        y = sg.log(x[m]).gather(1, k[m][:, None]).sum()
+        return y, sg.grad(y, x)[0]
+
+    total, slope = step(sg.tensor(x, requires_grad=True), sg.tensor(k), sg.tensor(m))
+    assert float(total.detach()) == np.log(2) + np.log(3)
+    assert slope.tolist() == [[0, 0.5], [0, 0], [1 / 3, 0]]
+    with pytest.raises(sg.IndexRangeError):
+        step(sg.tensor(x, requires_grad=True), sg.tensor(k), sg.tensor(~m))

@@ -16,9 +16,11 @@ import numpy as np
 from ...base.types import OpenType, StackType, TensorType, TupleType
 from ...ir import REGISTRY, Attribute, Graph, Node, OpDef, may_fail
 from ...ir.interpret import evaluate
+from ...operators import Symbol, lines_of
 from ...ops.control.subgraph_tracing import twin
 from ...ops.deferred import has_deferred
 from ...ops.known_values import NeedsValues, value_operands
+from ...ops.rewrites.selected_rows import Rows, selected, whole
 
 Run = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
 """The results of a part for the values that it is fed."""
@@ -73,13 +75,46 @@ def decides(node: Node) -> bool:
     return node.op.sized or has_deferred(node)
 
 
-def divide(graph: Graph, results: Sequence[Node], make: Make) -> tuple[Graph, dict[Node, Node]]:
-    """The graph with one call in the place of all nodes with open extents and those between them."""
+def divide(graph: Graph, results: Sequence[Node], count: int, make: Make) -> tuple[Graph, dict[Node, Node]]:
+    """The graph with one call in the place of all nodes with open extents and those between them. count: how many of the
+    results are read; the others are there because they may fail."""
+    order = graph.reaching(results)
+    if not any(decides(node) for node in order):
+        return graph, {node: node for node in order}
+    graph, first = _with_whole_rows(order, graph.intern, set(results[:count]))
+    found = [first[r] for r in results]
+    graph, second = _divided(graph, found, set(found[:count]), make)
+    return graph, {old: second[new] for old, new in first.items() if new in second}
+
+
+def _with_whole_rows(order: Sequence[Node], intern: bool, read: set[Node]) -> tuple[Graph, dict[Node, Node]]:
+    """The graph in which values of known extents are computed of all rows, where `ops/rewrites/selected_rows.py` says how."""
+    new, moved, rows = Graph(intern=intern), dict[Node, Node](), dict[Node, Rows]()
+    instead: dict[Node, Node] = {}
+    for node in order:
+        moved[node] = _copied(new, node, moved)
+        operands = [rows[i] if i in rows else Symbol(new, moved[i]) if i.type.static else None for i in node.inputs]
+        found: Rows | Symbol | None = None
+        with lines_of(node.where):
+            if node.op.sized:
+                found = selected(node, operands[0])
+            elif not rows.keys().isdisjoint(node.inputs) and None not in operands:
+                found = whole(node, operands)
+        if isinstance(found, Symbol):
+            moved[node] = found.node
+        elif found is not None:
+            rows[node] = found
+            if node not in read and node.op.fails:  # what may fail are the rows that are computed
+                instead[node] = found.full.node
+    return new, {**moved, **instead}
+
+
+def _divided(graph: Graph, results: Sequence[Node], wanted: set[Node], make: Make) -> tuple[Graph, dict[Node, Node]]:
+    """See `divide`. wanted: the results that are read."""
     order = graph.reaching(results)
     inside = _inside(order)
     if not inside:
         return graph, {node: node for node in order}
-    wanted = set(results)
     members = [n for n in order if n in inside]
     outputs = [n for n in members if n in wanted or any(user not in inside for user in graph.succ[n])]
     reads = dict.fromkeys(i for n in members for i in n.inputs if i not in inside)
