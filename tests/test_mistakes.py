@@ -69,4 +69,5 @@ def test_what_is_printed_for_each_mistake(monkeypatch, tmp_path, capsys):
     found = {line: outcome(line, capsys) for line in expected}
     if os.environ.get("UPDATE_GOLDEN"):
         GOLDEN.write_text("\n\n".join(f"{line}\n{text}" for line, text in found.items()) + "\n", encoding="utf-8")
-    assert found == mistakes()
+    different = [f"{line}\n{found[line]}\ninstead of\n{text}" for line, text in mistakes().items() if found[line] != text]
+    assert not different, "\n\n".join(different)
