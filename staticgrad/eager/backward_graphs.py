@@ -22,35 +22,17 @@ from ..ops.control.subgraph_tracing import copied
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
 from ..ops.reductions import repeated
-from .calls.composite_records import PART
+from .calls.composite_records import PART, Steps
 from .calls.op_calls import placeholders
 from .sparse_gradients import SparseGradient, sparse_gradient_of
-from .tape_form import Form, Kind, Row
-
-Source = tuple[str, int, int]
-"""What is fed: ("seed", number of the root, 0), ("result", record, 0), ("leaf", number, 0), ("operand", record, position), or
-of a call of several ops ("kept", record, number) and ("value", record, number of the result)."""
+from .tape_form import Form, Kind, Passes, Place, Row, Source
 
 
-class Steps(NamedTuple):
-    """An array among those that are fed, and views to take of it, as (function, attributes)."""
+class Cotangent(NamedTuple):
+    """A cotangent, and where it belongs."""
 
-    feed: int
-    views: tuple[tuple[Any, dict[str, Any]], ...]
-
-    def __call__(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
-        array = arrays[self.feed]
-        for function, attrs in self.views:
-            array = function(array, **attrs)
-        return array
-
-
-class Place(NamedTuple):
-    """Where a cotangent belongs: the number of a record, or `~number` of a leaf; part: of a call, the number of its result."""
-
-    number: int
-    cotangent: Any
-    part: int | None = None
+    place: Place
+    value: Any
 
 
 class Rows(NamedTuple):
@@ -63,24 +45,12 @@ class Rows(NamedTuple):
 
 
 class Backward(NamedTuple):
-    """feeds, fetches: nodes of the graph, perhaps no fetches; sources: where the tape has the value of each feed; places: where
-    each of the first fetched cotangents belongs; moved: cotangents that are views of what is fed; rows: gradients of which only
-    parts are computed, by further fetches; planned: the records whose cotangents the graph passes on."""
+    """feeds, fetches: nodes of the graph, perhaps no fetches; passes: what is done with them."""
 
-    graph: Any
+    graph: Graph
     feeds: list[Node]
-    fetches: list[Any]
-    sources: list[Source]
-    places: list[Place]
-    moved: list[tuple[Place, Steps]]
-    rows: list[Rows]
-    planned: set[int]
-
-    def without_nodes(self) -> Backward:
-        """What is left of it beside a plan."""
-        places = [Place(place.number, None, place.part) for place in self.places]
-        moved = [(Place(place.number, None, place.part), steps) for place, steps in self.moved]
-        return self._replace(graph=None, feeds=[], fetches=[None] * len(self.fetches), places=places, moved=moved)
+    fetches: list[Node]
+    passes: Passes
 
 
 def backward_graph(form: Form) -> Backward | None:
@@ -246,30 +216,30 @@ class _Builder(Pull[int]):
 
     def result(self) -> Backward | None:
         form = self.form
-        places = [Place(number, *end) for number in self.ends for end in self._end(number)]
+        ends = [Cotangent((number, part), g) for number in self.ends for g, part in self._end(number)]
         if form.targets is None:
-            places += [Place(place, self.found[place]) for place in self.found if place < 0]
+            ends += [Cotangent((place, None), self.found[place]) for place in self.found if place < 0]
         else:
             wanted = [place for place in dict.fromkeys(form.targets) if place in self.found and place not in self.ends]
-            places += [Place(place, self.found[place]) for place in wanted]
+            ends += [Cotangent((place, None), self.found[place]) for place in wanted]
             if any(place in self.ends or (place >= 0 and place not in self.planned) for place in form.targets):
                 return None  # the engine takes note of the cotangents of targets that it visits
         sources = {symbol.node: source for source, symbol in self.fed.items()}
         kept: list[Place] = []
+        fetches: list[Node] = []
         moved: list[tuple[Place, Moved]] = []
         sparse: list[tuple[int, SparseGradient]] = []
-        for place in places:
-            node = place.cotangent.node
-            how = sparse_gradient_of(node) if place.number < 0 else None
+        for place, g in ends:
+            how = sparse_gradient_of(g.node) if place[0] < 0 else None
             if how is not None:
-                sparse.append((~place.number, how))
-            elif (view := moved_from(node, sources)) is not None:
+                sparse.append((~place[0], how))
+            elif (view := moved_from(g.node, sources)) is not None:
                 moved.append((place, view))
             else:
                 kept.append(place)
-        if not places:
+                fetches.append(g.node)
+        if not ends:
             return None
-        fetches = [place.cotangent.node for place in kept]
         parts = {part: moved_from(part, sources) for _, how in sparse for part in how.parts}
         fetches += [part for part, view in parts.items() if view is None]
         views = [view for _, view in moved] + [view for view in parts.values() if view is not None]
@@ -278,7 +248,8 @@ class _Builder(Pull[int]):
         steps = [(place, view.steps(feeds)) for place, view in moved]
         found = {part: fetches.index(part, len(kept)) if view is None else view.steps(feeds) for part, view in parts.items()}
         rows = [Rows(leaf, how, [found[part] for part in how.parts]) for leaf, how in sparse]
-        return Backward(self.graph, feeds, fetches, [sources[n] for n in feeds], kept, steps, rows, self.planned)
+        passes = Passes([sources[n] for n in feeds], bool(fetches), kept, steps, rows, self.planned)
+        return Backward(self.graph, feeds, fetches, passes)
 
     def _end(self, number: int) -> list[tuple[Any, int | None]]:
         """What the engine gets at a record: a cotangent, or those of some results of a call."""

@@ -23,11 +23,11 @@ from .calls.kernels import LEAST, NONE, OFF, USES, Call, Computation, Maker, pro
 from .grad_mode import modes
 from .sparse_gradients import DeferredGradient, deferred
 from .tape import Record
-from .tape_form import Form, Guards, Kind, form_of
+from .tape_form import Form, Guards, Kind, Passes, form_of
 from .tensor import Tensor, ndarray, wrap
 
 if TYPE_CHECKING:
-    from .backward_graphs import Backward
+    from .backward_graphs import Rows
 
 ARENA = 1 << 25
 """Bytes of memory of its own from which a plan is given up again, unless the values that it is fed with take as much. A plan
@@ -64,33 +64,32 @@ class TapePlan:
     """The plan of a form, with its guard."""
 
     __slots__ = (
-        "call", "computes", "form", "found", "guards", "match", "moved", "numbers", "places", "plain", "rows", "size",
+        "call", "computes", "form", "guards", "match", "moved", "numbers", "passes", "places", "plain", "rows", "size",
         "targets",
     )  # fmt: skip
 
-    def __init__(self, form: Form, backward: Backward, guard: bytes = b""):
+    def __init__(self, form: Form, passes: Passes, guard: bytes = b""):
         """guard: `Guards.code` of such a form."""
-        self.form, self.found = form, backward.without_nodes()
+        self.form, self.passes = form, passes
         self.size = form.size
-        self.guards = Guards(form, backward, guard)
+        self.guards = Guards(form, passes, guard)
         self.match = self.guards.match
-        self.places = [(place.number, place.part) for place in backward.places]
-        chains = [steps for _, steps in backward.moved]
-        self.moved = [(place.number, place.part, steps, chains.index(steps)) for place, steps in backward.moved]
+        self.places = passes.places
+        chains = [steps for _, steps in passes.moved]
+        self.moved = [(*place, steps, chains.index(steps)) for place, steps in passes.moved]
         """The last: the first of them that is the same view."""
-        self.rows = backward.rows
-        self.computes = bool(backward.fetches)
-        """Not all cotangents are views of what the tape holds."""
+        self.rows: list[Rows] = passes.rows
+        self.computes = passes.computes
         self.plain = not self.moved and not self.rows and all(number < 0 for number, _ in self.places)
         """All that is computed are gradients of leaves."""
         self.numbers = [~number for number, _ in self.places]
         wanted = form.targets if form.targets is not None else ()
-        self.targets = {place: i for i, place in enumerate(wanted) if place in backward.planned}
+        self.targets = {place: i for i, place in enumerate(wanted) if place in passes.planned}
         """The numbers of the targets that are results of records."""
         self.call: Call = NONE
 
     def __reduce__(self) -> Any:
-        return TapePlan, (self.form, self.found, self.guards.code)
+        return TapePlan, (self.form, self.passes, self.guards.code)
 
     def run(self, roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> Found | None:
         """The pass; None, and nothing has happened, for a tape of another form."""
@@ -238,7 +237,7 @@ def _program(form: Form) -> tuple[Computation | None, TapePlan] | None:
     backward = module("staticgrad.eager.backward_graphs").backward_graph(form)
     if backward is None:
         return None
-    plan = TapePlan(form, backward)
+    plan = TapePlan(form, backward.passes)
     if not backward.fetches:
         return None, plan
     return program_of(backward.graph, backward.fetches, backward.feeds), plan

@@ -16,14 +16,14 @@ import numpy as np
 from ..base.dtypes import ANY_DTYPE, FLOATS
 from ..ir import NO_ATTRS, OpDef, lasting
 from ..ir.op import arity
-from .calls.composite_records import PART, CompositeRecord, PartRecord
+from .calls.composite_records import PART, CompositeRecord, PartRecord, Steps
 from .calls.signature import attributes
 from .grad_mode import modes
 from .tape import FreedTensor, Record, changed
 from .tensor import Tensor, ndarray
 
 if TYPE_CHECKING:
-    from .backward_graphs import Backward, Source
+    from .backward_graphs import Rows
 
 MOST = 2000
 """Records of the longest tape that has a form: the program of a longer one would take seconds to compile."""
@@ -68,6 +68,26 @@ class Form(NamedTuple):
         shapes = [row.shape for row in self.rows] + [leaf.shape for leaf in self.leaves]
         shapes += [x.shape for row in self.rows for x in row.operands if isinstance(x, Kind)]
         return max(map(math.prod, shapes))
+
+
+Source = tuple[str, int, int]
+"""What is fed: ("seed", number of the root, 0), ("result", record, 0), ("leaf", number, 0), ("operand", record, position), or
+of a call of several ops ("kept", record, number) and ("value", record, number of the result)."""
+Place = tuple[int, int | None]
+"""Where a cotangent belongs: the number of a record, or `~number` of a leaf; of a call, the number of its result."""
+
+
+class Passes(NamedTuple):
+    """How a plan does the backward pass of a form. sources: where the tape has what it is fed with; computes: not all cotangents
+    are views of that; places: where each of the first results belongs; moved: cotangents that are such views; rows: gradients of
+    which only parts are computed, by further results; planned: the records whose cotangents it passes on."""
+
+    sources: list[Source]
+    computes: bool
+    places: list[Place]
+    moved: list[tuple[Place, Steps]]
+    rows: list[Rows]
+    planned: set[int]
 
 
 def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[Hashable, Form] | Literal[False] | None:
@@ -186,9 +206,9 @@ class Guards:
 
     free(records, leaves): what `Record.free` does, for the records that a plan has passed. source: the text of both."""
 
-    def __init__(self, form: Form, backward: Backward, code: bytes = b""):
+    def __init__(self, form: Form, passes: Passes, code: bytes = b""):
         """code: as `code` was for such a form, since Python takes long to compile it."""
-        written = _Writer(form, backward)
+        written = _Writer(form, passes)
         self.source = written.text()
         self._compiled = marshal.loads(code) if code else compile(self.source, "<guard of a tape>", "exec")
         exec(self._compiled, written.names)
@@ -202,12 +222,12 @@ class Guards:
 
 
 class _Writer:
-    def __init__(self, form: Form, backward: Backward):
-        self.form, self.backward = form, backward
+    def __init__(self, form: Form, passes: Passes):
+        self.form, self.passes = form, passes
         self.lines: list[str] = []
         self.names: dict[str, Any] = {"moved": _moved, "new": object.__new__, "FreedTensor": FreedTensor, "NO_ATTRS": NO_ATTRS}
         self.constants: dict[tuple[type, Any], str] = {}
-        self.fed = set(backward.sources)
+        self.fed = set(passes.sources)
         self.met: set[str] = set()
         """Names of records and leaves that are bound."""
 
@@ -245,7 +265,7 @@ class _Writer:
                 self.distinct([f"r{i}" for i in range(len(form.rows))])
         for number in sorted({number for kind, number, _ in self.fed if kind == "result"}):
             self.decline(f"r{number}.memory and r{number}.memory.changed > r{number}.clock")
-        arrays = self.tuple_of([self.array(source) for source in self.backward.sources])
+        arrays = self.tuple_of([self.array(source) for source in self.passes.sources])
         for number in sorted({number for kind, number, _ in self.fed if kind == "value"}):
             self.decline(f"any(memory.changed > r{number}.clock for _, memory in r{number}.values.values())")
         records = self.tuple_of([f"r{i}" for i in range(len(form.rows))])
@@ -365,7 +385,7 @@ class _Writer:
         self.unpack("r", len(form.rows), "records")
         self.unpack("l", len(form.leaves), "leaves")
         made: set[str] = set()
-        for number in sorted(self.backward.planned):
+        for number in sorted(self.passes.planned):
             row, names = form.rows[number], []
             if row.op is PART:  # it saved nothing
                 continue

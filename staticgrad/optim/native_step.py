@@ -38,8 +38,9 @@ Gradients = dict[int, list[tuple[Tensor, Any]]]
 class NativeStep:
     """The plan of one structure of an optimizer. places: the tensors that it changes."""
 
-    def __init__(self, facts: Hashable, places: list[Tensor], maker: Callable[[list[Cell]], Maker]):
-        self.facts, self.places, self.numpy = facts, places, modes.now.numpy
+    def __init__(self, facts: Hashable, places: list[Tensor], maker: Callable[[list[Cell]], Maker], row: int):
+        """row: how many steps came before, which made the slots."""
+        self.facts, self.places, self.numpy, self.row = facts, places, modes.now.numpy, row
         self.changes = -1
         """`_changes` when the structure was last compared."""
         self.members: tuple[Hashable, ...] = ()
@@ -55,7 +56,8 @@ class NativeStep:
         if self.run is None:
             call = modes.now.calls[self.key]
             if call is None:
-                call = requests.begin(self.key, uses_of(max([p._data.size for p in self.places])), steps=True)
+                last = uses_of(max([p._data.size for p in self.places]))
+                call = requests.begin(self.key, last, steps=True, row=self.row)
             if call.waits:
                 call = requests.call(self.key, call, self.make)
             plan = call.plan
@@ -158,7 +160,8 @@ def _prepared(optimizer: Optimizer, gradients: Gradients, old: NativeStep | None
     if found is None:
         while len(steps) >= KEPT:
             del steps[next(iter(steps))]
-        found = steps[tuple(ways)] = NativeStep(facts, places, _maker(weakref.ref(optimizer), cohorts))
+        row = int(_refused.pop(optimizer, None) is not None)
+        found = steps[tuple(ways)] = NativeStep(facts, places, _maker(weakref.ref(optimizer), cohorts), row)
     _steps[optimizer] = found
     return found
 

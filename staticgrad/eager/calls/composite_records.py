@@ -21,7 +21,6 @@ from .op_calls import NEVER, Kinds, placeholders
 from .signature import WAYS, Signature, join
 
 if TYPE_CHECKING:
-    from ..backward_graphs import Steps
     from .kernels import Call
 
 NAMED: Any = Record.__dict__["named"]
@@ -68,6 +67,19 @@ class Unread:
         if self._value is None and self.made is not None:
             self._value = getattr(self.made().use, self.name).value
         return self._value
+
+
+class Steps(NamedTuple):
+    """An array among those that are fed, and views to take of it, as (function, attributes)."""
+
+    feed: int
+    views: tuple[tuple[Any, dict[str, Any]], ...]
+
+    def __call__(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        array = arrays[self.feed]
+        for function, attrs in self.views:
+            array = function(array, **attrs)
+        return array
 
 
 class Saved(NamedTuple):

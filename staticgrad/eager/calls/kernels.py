@@ -86,10 +86,15 @@ class Call:
         self.run: Callable[..., Any] = declined
 
     @property
+    def calls(self) -> list[Call]:
+        """This one, and that of its gradient where `use` names one."""
+        reverse: Call | None = getattr(self.use, "reverse", None)
+        return [self] if reverse is None or reverse.plan is None else [self, reverse]
+
+    @property
     def nbytes(self) -> int:
-        """The plan's own memory, and that of the plan of its gradient."""
-        reverse = getattr(self.use, "reverse", None)
-        return (0 if self.plan is None else self.plan.memory.arena) + (0 if reverse is None else reverse.nbytes)
+        """The memory of the plans."""
+        return sum(call.plan.memory.arena for call in self.calls if call.plan is not None)
 
     @property
     def vain(self) -> bool:
@@ -160,12 +165,12 @@ class Waiting(Call):
     __slots__ = ("asked", "begun", "last", "latest", "left", "row", "steps")
     waits = True
 
-    def __init__(self, last: int, steps: bool):
+    def __init__(self, last: int, steps: bool, row: int = 0):
         super().__init__(None)
-        self.last = self.left = last
+        self.last, self.left = last, last - row
         self.steps, self.asked = steps, False
         self.begun = time.monotonic()
-        self.row, self.latest = 0, -1
+        self.row, self.latest = row, modes.now.passes - 1 if row else -1
 
     def count(self, passes: int) -> bool:
         """Count a call, before which there were so many backward passes. Returns whether it asks for the plan.
@@ -237,11 +242,11 @@ class Requests:
         """Those that any thread asked for, by key, among others: of who runs the plans of this thread."""
         return by_numpy if modes.now.numpy else shared
 
-    def begin(self, key: Hashable, last: int, steps: bool = False) -> Call:
+    def begin(self, key: Hashable, last: int, steps: bool = False, row: int = 0) -> Call:
         """The first call of a key, which `call` counts. last: the call that its plan takes over at the latest; steps: it may be
-        a part of steps of training."""
+        a part of steps of training; row: how many of them came before it in a row, in which it had another key."""
         mode = modes.now
-        mode.calls[key] = waiting = Waiting(last, steps)
+        mode.calls[key] = waiting = Waiting(last, steps, row)
         return waiting
 
     def call(self, key: Hashable, waiting: Any, make: Make, *args: Any) -> Call:
@@ -254,8 +259,9 @@ class Requests:
             return waiting  # type: ignore[no-any-return]
         call = self.made(key, waiting, make, *args)
         if early and not (call.vain or mode.numpy):
-            if call.plan is not None and not call.plan.waits:  # the step that asks is slow in any case
-                call.arrive()
+            for each in call.calls:
+                if each.plan is not None and not each.plan.waits:  # the step that asks is slow in any case
+                    each.arrive()
             return waiting  # type: ignore[no-any-return]
         mode.calls[key] = call
         call.arrive()
@@ -323,9 +329,8 @@ class Requests:
         """Until the plans are compiled that this thread has asked for."""
         for key, call in modes.now.calls.everything().items():
             asked = self.plans[key] if isinstance(call, Waiting) else None
-            for each in (asked, getattr(getattr(asked, "use", None), "reverse", None)):
-                if each is not None:
-                    each.arrive()
+            for each in asked.calls if asked is not None else ():
+                each.arrive()
 
 
 requests = Requests()

@@ -151,7 +151,7 @@ class Place:
         use = io.BytesIO()
         if plans:
             try:
-                _Pickler(use, _calls_of(call), self.args).dump(call.use)
+                _Pickler(use, call.calls, self.args).dump(call.use)
             except (pickle.PicklingError, TypeError, AttributeError) as why:  # pickle has no one error for what it can't
                 logs.debug("the call is not kept: %s", why)
                 return
@@ -203,14 +203,8 @@ def setting() -> str:
     return f"{module('staticgrad.compiler.plan_store').setting()} {threads} {types.default_float}"
 
 
-def _calls_of(call: Call) -> list[Call]:
-    """A call, and those that its use names."""
-    reverse = getattr(call.use, "reverse", None)
-    return [call] if reverse is None or reverse.plan is None else [call, reverse]
-
-
 def _plans_of(call: Call) -> list[Any]:
-    return [each.plan for each in _calls_of(call)]
+    return [each.plan for each in call.calls]
 
 
 def _emptied(value: Any) -> Any:
