@@ -78,9 +78,9 @@ Place = tuple[int, int | None]
 
 
 class Passes(NamedTuple):
-    """How a plan does the backward pass of a form. sources: where the tape has what it is fed with; computes: not all cotangents
-    are views of that; places: where each of the first results belongs; moved: cotangents that are such views; rows: gradients of
-    which only parts are computed, by further results; planned: the records whose cotangents it passes on."""
+    """How a plan does the backward pass of a form. sources: where the tape has what it is fed with; computes: not all
+    cotangents are views of that; places: where each of the first results belongs; moved: cotangents that are such views; rows:
+    gradients of which only parts are computed, by further results; planned: the records whose cotangents it passes on."""
 
     sources: list[Source]
     computes: bool
