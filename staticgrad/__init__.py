@@ -13,10 +13,12 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .base import freed_memory as _freed_memory
 from .base import garbage as _garbage
 
 _importing = _garbage.paused(old=True)
 _importing.__enter__()  # left at the end of this file, or with this module where an import fails
+_freed_memory.keep()
 
 from . import torch_names, version
 from .base import types as _types

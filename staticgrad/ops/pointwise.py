@@ -297,9 +297,9 @@ ZERO = {dtype: np.zeros((), dtype) for dtype in DTYPES}
 ONE = {dtype: np.ones((), dtype) for dtype in DTYPES}
 
 
-def _sigmoid_eval(x: np.ndarray) -> np.ndarray:
+def _sigmoid_eval(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """1 / (1 + e^-x). Where e^-x overflows the result is below the smallest normal number, and 0."""
-    e = np.asarray(np.negative(x))
+    e = np.asarray(np.negative(x, out))
     np.exp(e, e)
     np.add(e, ONE[x.dtype], e)
     result: np.ndarray = np.reciprocal(e, e)
@@ -311,12 +311,21 @@ def _erf_eval(x: np.ndarray) -> np.ndarray:
     return result
 
 
+def _relu_eval(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    result: np.ndarray = np.maximum(x, ZERO[x.dtype], out=out)
+    return result
+
+
+WRITING = frozenset({_sigmoid_eval, _relu_eval})
+"""Functions of elements that, as NumPy's ufuncs do, write their result to `out`, which may be the operand."""
+
+
 sigmoid = elementary("sigmoid", _sigmoid_eval, lambda g, node, out, x: g * (out * (1 - out)),
                      error=(1.69, 1.73), cached=by_method, doc="1 / (1 + exp(-x)).",
                      example="sg.sigmoid(sg.tensor([0.0, 2.0])) -> tensor([0.5000, 0.8808])",
                      names=("sigmoid", "special.expit"),
                      complex=OverComplex("holomorphic", eval=lambda x: 1 / (1 + np.exp(-x))))  # fmt: skip
-relu = elementwise_op("relu", lambda x: np.maximum(x, ZERO[x.dtype]),
+relu = elementwise_op("relu", _relu_eval,
                       lambda g, node, out, x: F.where(out <= 0, 0, saved_with(g, x)), promote=numeric,
                       cached=by_method, doc="max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.",
                       example="sg.relu(sg.tensor([-1.0, 2.0])) -> tensor([0., 2.])")  # fmt: skip

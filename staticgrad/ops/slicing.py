@@ -117,6 +117,22 @@ def _unslice_window(node: Node) -> Window | None:
     return Window(cut[0], ((0, begin, begin + node.inputs[0].type.shape[cut[0]]),)) if step == 1 else None
 
 
+def interval_of(node: Node) -> tuple[int, int, int] | None:
+    """(axis, start, stop) of a `slice` or `unslice` that is whole along all other axes; None for others."""
+    found = None
+    for axis, (s, extent) in enumerate(zip(node.attrs["slices"], node.type.shape, strict=False)):
+        if not isinstance(s, int) and s[0] in (None, 0) and s[1] in (None, extent) and s[2] in (None, 1):
+            continue
+        start, stop, step = (s % extent, s % extent + 1, 1) if isinstance(s, int) else slice(*s).indices(extent)
+        if step != 1:
+            return None
+        if isinstance(s, int) or (start, stop) != (0, extent):
+            if found is not None:
+                return None
+            found = axis, start, stop
+    return found
+
+
 def _slice_layout(node: Node, at: Layout) -> Layout:
     strides, offset = _inner(at, node.attrs["slices"])
     return Layout(node.type.shape, strides, at.offset + offset)

@@ -320,13 +320,46 @@ def _stacked(loop: LoopBuilder, value: Node) -> Symbol | None:
     for param, operand in loop.items:
         if param is value:
             return Symbol(loop.outer, operand)
-    if not isinstance(value.op.emit, Pointwise) or any(i.type.shape != value.type.shape for i in value.inputs):
+    if not isinstance(value.op.emit, Pointwise) or any(i.type.shape not in (value.type.shape, ()) for i in value.inputs):
         return None
-    operands = [_stacked(loop, i) for i in value.inputs]
+    operands = [Symbol(loop.outer, loop.outside(i)) if _is_number(i) else _stacked(loop, i) for i in value.inputs]
     if any(o is None for o in operands):
         return None
     with lines_of(value.where):
         return cast("Symbol", apply(value.op, *operands, **value.attrs))
+
+
+def _is_number(node: Node) -> bool:
+    """Whether a value is a constant that is broadcast."""
+    return node.op.leaf == "constant" and not node.type.shape
+
+
+LARGE = 1 << 12
+"""Elements of a value that is computed in its iteration: in those of all iterations it would not stay in the cache."""
+
+
+def hoist_elementwise(loop: LoopBuilder) -> None:
+    """`hoist_invariants`, and what is computed element by element of items alone: for NumPy, which takes longer to call a
+    function than to compute a thousand elements."""
+    hoist_invariants(loop)
+    if loop.length is None or loop.length < OFTEN:
+        return
+    order = loop.graph.reaching(loop.roots)
+    known = {param for param, _ in loop.items}
+    for node in order:
+        whole = node.type.shape and isinstance(node.op.emit, Pointwise) and node.type.size <= LARGE
+        read = [i for i in node.inputs if not _is_number(i)]
+        if whole and read and all(i in known and i.type.shape == node.type.shape for i in read):
+            known.add(node)
+    wanted = {*loop.roots, *[i for node in order if node not in known for i in node.inputs]}
+    moved: dict[Node, Node] = {}
+    for node in order:
+        if node in wanted and node in known and node.inputs and (stack := _stacked(loop, node)) is not None:
+            moved[node] = parameter(loop.graph, node.type, node.name)
+            loop.items.append((moved[node], stack.node))
+    if moved:
+        loop.replace(moved)
+        loop.prune({*loop.wanted, *(index for _, index in loop.outs)})
 
 
 def _sums_after(loop: LoopBuilder) -> None:

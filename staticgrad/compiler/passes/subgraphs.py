@@ -168,8 +168,11 @@ def merge(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node
 # bodies ------------------------------------------------------------------------------------------------------------------
 
 
-def lower_subgraphs(graph: Graph, results: Sequence[Node], reduce: Reduce) -> tuple[Graph, dict[Node, Node]]:
-    """Run the passes over the bodies, the last loop first: earlier loops then drop the results that it does not read."""
+def lower_subgraphs(
+    graph: Graph, results: Sequence[Node], reduce: Reduce, hoist: Callable[[LoopBuilder], None] = hoist_invariants
+) -> tuple[Graph, dict[Node, Node]]:
+    """Run the passes over the bodies, the last loop first: earlier loops then drop the results that it does not read. hoist:
+    moves work out of a loop."""
     order = graph.reaching(results)
     if not any(isinstance(node.op.emit, Region) for node in order):
         return graph, {node: node for node in order}
@@ -199,7 +202,7 @@ def lower_subgraphs(graph: Graph, results: Sequence[Node], reduce: Reduce) -> tu
             builder = builders[node]
             builder.move_to(new, moved)
             if isinstance(builder, LoopBuilder):
-                hoist_invariants(builder)
+                hoist(builder)
             places[node] = builder.build(wanted[node])
         else:
             moved[node] = copy(new, node, tuple(moved[i] for i in node.inputs))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise, repeat
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,10 +22,14 @@ from ...base.types import TensorType, TupleType
 from ...errors import ArgumentError
 from ...ir import REGISTRY, Cell, Deferred, Graph, Native, Node, Reduction, Region, Window
 from ...ops.control.loop_operands import Loop, trip_count
+from ...ops.pointwise import WRITING
+from ...ops.slicing import interval_of
 from ..grad_mode import modes
 
 LARGE = 1 << 12
 """Elements from which memory is released as soon as nobody reads it."""
+OFTEN = 8
+"""The least number of iterations for which a copy before the loop pays."""
 
 
 class Memory(NamedTuple):
@@ -47,7 +52,8 @@ class ArrayPlan:
     def __init__(self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node] = ()):
         if any(isinstance(node.op.emit, Region) for node in graph.nodes):
             lower = module("staticgrad.compiler.passes.subgraphs").lower_subgraphs
-            graph, moved = lower(graph, [*feeds, *fetches], lambda body, results, types: (body, [*results]))
+            hoist = module("staticgrad.compiler.passes.loop_builder").hoist_elementwise
+            graph, moved = lower(graph, [*feeds, *fetches], lambda body, results, types: (body, [*results]), hoist)
             feeds, fetches = [moved[node] for node in feeds], [moved[node] for node in fetches]
         writer = _Writer(graph, fetches, feeds, effects)
         self.feed_types = [node.type for node in feeds]
@@ -79,7 +85,7 @@ class ArrayPlan:
 
 class _Writer:
     """The text is straight-line: `d3 = c5(d1, d2)` for each node, with the memory of a dead operand where it fits,
-    `d1 = c5(d1, d2, out=d1)`."""
+    `d1 = c5(d1, d2, out=d1)`, or of a part of what it is to become a part of."""
 
     def __init__(self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node]):
         self.graph, self.fetches, self.feeds = graph, [*fetches], [*feeds]
@@ -97,6 +103,7 @@ class _Writer:
             "asarray": np.asarray,
             "float64": np.float64,
             "zeros": np.zeros,
+            "empty": np.empty,
             "add": np.add,
         }
         self.constants: dict[Any, str] = {}
@@ -115,6 +122,14 @@ class _Writer:
         first one, unless it is a sum of this kind."""
         self.parts: dict[Node, Node] = {}
         """These values, with the sum in which they are added."""
+        self.filled: dict[Node, Node] = {}
+        """Such sums whose parts are all of the array, and are no part twice, with the sum of all parts."""
+        self.rows: dict[Node, str] = {}
+        """Memory that a caller has for results."""
+        self.inside: dict[Node, tuple[Node, str]] = {}
+        """Values that are computed where they are a part of one of `filled`: of which, and the key of the part."""
+        self.begun: dict[Node, str] = {}
+        """The names of those of `filled` that have memory."""
         self.lent: set[Node] = set()
         """The roots that an op has read whose result may be a view of them, for some operands."""
 
@@ -129,25 +144,33 @@ class _Writer:
 
     def compute(self) -> None:
         """Write the lines."""
-        self.live()
         for position, node in enumerate(self.order):
             if node not in self.values:
                 self.node(position, node)
 
-    def body(self) -> Callable[..., list[np.ndarray]]:
-        """The function of a loop's body: its results may be in the memory of its arguments."""
+    def body(self, count: int) -> tuple[Callable[..., list[np.ndarray]], list[int]]:
+        """The function of a loop's body, whose results may be in the memory of its arguments: the next carries, so many, then
+        the items of stacks. Further arguments are the memory for some of these; which ones."""
+        self.live()
+        given = []
+        for i, node in enumerate(self.fetches[count:]):
+            if self.fetches[count:].count(node) == 1 and (self.filled.get(node) is node or self.writes(node)):
+                self.rows[node] = f"s{i}"
+                given.append(i)
         self.compute()
-        head, results = [f"d{i}" for i in range(len(self.feeds))], [self.values[node] for node in self.fetches]
+        head = [*[f"d{i}" for i in range(len(self.feeds))], *self.rows.values()]
+        results = [self.values[node] for node in self.fetches[:count]]
+        results += [self.values[node] for i, node in enumerate(self.fetches[count:]) if i not in given]
         text = "\n    ".join([f"def body({', '.join(head)}):", *self.lines, f"return [{', '.join(results)}]"])
         exec(compile(text, "<plan of NumPy>", "exec"), self.names)
-        found: Callable[..., list[np.ndarray]] = self.names["body"]
-        return found
+        return self.names["body"], given
 
     def text(self) -> str:
         checks = []
         for i, node in enumerate(self.feeds):
             shape, dtype = self.constant(node.type.shape), self.constant(node.type.dtype)
             checks.append(f"d{i}.__class__ is not ndarray or d{i}.shape != {shape} or d{i}.dtype is not {dtype}")
+        self.live()
         self.compute()
         for _, value in self.assigns:
             if self.root[value].op.leaf or self.root[value] in self.fed:  # another assignment may write to it first
@@ -175,6 +198,8 @@ class _Writer:
             self.root[node] = self.root[node.inputs[0]] if node.op.aliases and node not in self.fed else node
         for node in self.order:
             self.sum_of_parts(node)
+        for node in {*self.sums}.difference([x for x, _ in self.sums.values()]):
+            self.whole(node)
         positions = {node: position for position, node in enumerate(self.order)}
         for node in self.order:
             position = positions[self.parts.get(node, node)]
@@ -200,19 +225,66 @@ class _Writer:
         self.sums[node] = x, y
         self.parts.update((part, node) for part in (x, y) if part not in self.sums)
 
+    def whole(self, node: Node) -> None:
+        """Find out whether the parts of one of `sums` fill it, and which are computed in their places."""
+        chain, parts = [node], []
+        while True:
+            first, second = self.sums[chain[-1]]
+            for value in (second,) if first in self.sums else (first, second):
+                window = window_of(value)
+                assert window is not None
+                parts += [((window.axis, begin, end), value, i) for i, begin, end in window.parts]
+            if first not in self.sums:
+                break
+            chain.append(first)
+        places = sorted([place for place, _, _ in parts])
+        (axis, begin, _), (*_, last) = places[0], places[-1]
+        steps = all((axis, end) == place[:2] for (axis, _, end), place in pairwise(places))
+        if not steps or begin or last != node.type.shape[axis]:
+            return
+        self.filled.update(dict.fromkeys(chain, node))
+        for (axis, begin, end), value, i in parts:
+            operand = value.inputs[i]
+            alone = operand not in self.wanted and self.graph.uses(operand) == 1
+            if alone and operand.type.ndim == node.type.ndim and self.writes(operand):
+                self.inside[operand] = node, self.constant((*[slice(None)] * axis, slice(begin, end)))
+
+    def begin(self, node: Node) -> str:
+        """The name of one of `filled`, which has memory from then on."""
+        if node not in self.begun:
+            self.begun[node] = self.rows.get(node, f"p{len(self.begun)}")
+            if node not in self.rows:
+                kind = f"{self.constant(node.type.shape)}, {self.constant(node.type.dtype)}"
+                self.lines.append(f"{self.begun[node]} = empty({kind})")
+        return self.begun[node]
+
     def add_parts(self, node: Node) -> None:
         """Write one of `sums`. Zeros are added to each part, as in a sum of whole values, for -0.0 + 0.0 is 0.0."""
         first, second = self.sums[node]
-        name = self.values[first] if first in self.sums else f"d{len(self.values)}"
-        if first not in self.sums:
+        top = self.filled.get(node)
+        if top is not None:
+            name = self.begin(top)
+        elif first in self.sums:
+            name = self.values[first]
+        else:
+            name = f"d{len(self.values)}"
             self.lines.append(f"{name} = zeros({self.constant(node.type.shape)}, {self.constant(node.type.dtype)})")
         for value in (second,) if first in self.sums else (first, second):
             window = window_of(value)
             assert window is not None
             for operand, begin, end in window.parts:
-                key = self.constant((*[slice(None)] * window.axis, slice(begin, end)))
-                self.lines.append(f"part = {name}[{key}]")
-                self.lines.append(f"add(part, {self.values[value.inputs[operand]]}, out=part)")
+                x = value.inputs[operand]
+                if x in self.inside:
+                    continue
+                place = slice(begin, end) if x.type.ndim == node.type.ndim else begin
+                part = f"{name}[{self.constant((*[slice(None)] * window.axis, place))}]"
+                if top is not None:
+                    self.lines.append(f"add({self.values[x]}, {self.constant(np.zeros((), x.type.dtype))}, out={part})")
+                else:
+                    self.lines.append(f"part = {part}")
+                    self.lines.append(f"add(part, {self.values[x]}, out=part)")
+        if top is node and any(where is node for where, _ in self.inside.values()):
+            self.lines.append(f"add({name}, {self.constant(np.zeros((), node.type.dtype))}, out={name})")
         self.values[node] = name
 
     def node(self, position: int, node: Node) -> None:
@@ -248,9 +320,13 @@ class _Writer:
             call = [self.constant(loop_of(node)), *operands]
         else:
             call = call_of(node, operands, self.constant)
-        elementwise = isinstance(op.eval, np.ufunc) and op.eval.signature is None
-        room = self.room(position, node) if elementwise else None
-        if room is not None:
+        elementwise = self.writes(node) and not (isinstance(op.eval, np.ufunc) and op.eval.signature)
+        if node in self.inside:
+            top, key = self.inside[node]
+            call.append(f"out={self.begin(top)}[{key}]")
+        elif node in self.rows:
+            call.append(f"out={self.rows[node]}")
+        elif elementwise and (room := self.room(position, node)) is not None:
             name = self.values[room]
             call.append(f"out={name}")
         self.lines.append(f"{name} = {call[0]}({', '.join(call[1:])})")
@@ -262,9 +338,18 @@ class _Writer:
             self.lines.append(f"{name} = asarray({name})")
         self.release(position, node)
 
+    def writes(self, node: Node) -> bool:
+        """Whether the result of an operation can be written to given memory, in which it is new."""
+        op = node.op
+        apart = node in self.sums or node in self.parts
+        if apart or node in self.fed or op.leaf or op.prepared is not None or not node.type.shape:
+            return False
+        return isinstance(op.eval, np.ufunc) or op.eval in WRITING
+
     def room(self, position: int, node: Node) -> Node | None:
-        """The operand whose memory the result of a ufunc can have: one of its type that is not read again. Where the operands
-        are in several orders of memory, the first one decides about that of the result, as it does in NumPy."""
+        """The operand whose memory the result of an elementwise function can have: one of its type that is not read again.
+        Where the operands are in several orders of memory, the first one decides about that of the result, as it does in
+        NumPy."""
         for operand in node.inputs:
             kind = operand.type
             if (kind.shape, kind.dtype) == (node.type.shape, node.type.dtype) and kind.shape:
@@ -302,7 +387,8 @@ class _Writer:
 
     def makes(self, node: Node) -> bool:
         """Whether a value is a new array for all operands."""
-        return (isinstance(node.op.eval, np.ufunc) or isinstance(node.op.emit, Reduction)) and node not in self.fed
+        new = isinstance(node.op.eval, np.ufunc) or node.op.eval in WRITING or isinstance(node.op.emit, Reduction)
+        return new and node not in self.fed
 
 
 def call_of(node: Node, operands: Sequence[str], constant: Callable[[Any], str]) -> list[str]:
@@ -319,6 +405,9 @@ def window_of(node: Node) -> Window | None:
     if not isinstance(emit, Native) or emit.fused is None:
         return None
     window = emit.fused(node)
+    if window is None and node.op is REGISTRY["unslice"] and (found := interval_of(node)) is not None:
+        axis, *ends = found  # an element of the axis
+        window = Window(axis, ((0, *ends),))
     if not isinstance(window, Window) or any(node.inputs[i].type.dtype != node.type.dtype for i, _, _ in window.parts):
         return None
     return window
@@ -329,20 +418,25 @@ def loop_of(node: Node) -> Callable[..., tuple[np.ndarray, ...]]:
     number of iterations is a value."""
     if "body" not in node.attrs or (loop := Loop(node.attrs, node.inputs)).dynamic:
         raise ArgumentError(f"no plan of NumPy has the operation {node.op.name}")
-    body = _Writer(loop.body.graph, loop.body.results, loop.body.params, ()).body()
     first, last, count = len(loop.consts), len(loop.consts) + len(loop.inits), len(loop.inits)
+    body, given = _Writer(loop.body.graph, loop.body.results, loop.body.params, ()).body(count)
     assert isinstance(node.type, TupleType)
     stacks = [(kind.shape, kind.dtype) for kind in node.type.parts[count:]]
     n = trip_count(node.attrs["length"], [x.type for x in loop.stacks])
-    steps = range(n)[::-1] if node.attrs["reverse"] else range(n)
+    order = slice(n - 1, None, -1) if node.attrs["reverse"] and n else slice(0, n)
+    others = [i for i in range(len(stacks)) if i not in given]
 
     def run(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        constants, carries, items = operands[:first], [*operands[first:last]], operands[last:]
+        constants, carries, items = [*operands[:first]], [*operands[first:last]], operands[last:]
+        if n >= OFTEN:  # products with matrices in another order of memory take longer
+            constants = [np.ascontiguousarray(x) if x.ndim > 1 else x for x in constants]
         made = [np.empty(shape, dtype) for shape, dtype in stacks]
-        for t in steps:
-            results = body(*constants, *carries, *[x[t] for x in items])
+        left = [made[i][order] for i in others]
+        rows = [*[x[order] for x in items], *[made[i][order] for i in given]]
+        for t, row in enumerate(zip(*rows, strict=True) if rows else repeat((), n)):
+            results = body(*constants, *carries, *row)
             carries = results[:count]
-            for stack, value in zip(made, results[count:], strict=True):
+            for stack, value in zip(left, results[count:], strict=True):
                 stack[t] = value
         return (*[np.array(x) for x in carries], *made)
 

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from ...ir import REGISTRY, Node, Pointwise
 from ...operators import F, Symbol, apply
+from ..slicing import interval_of
 
 
 class Rule(NamedTuple):
@@ -57,8 +58,16 @@ def _summed_sum(node: Node) -> Rule | None:
     return Rule(node.inputs, (), lambda xs: F.sum(xs, tuple(range(len(axis) + 1))))
 
 
+def _summed_broadcast(node: Node) -> Rule | None:
+    """The same of a sum over the leading axes along which a value was broadcast."""
+    x, shape = node.inputs[0], node.type.shape
+    if node.op is not REGISTRY["sum_to"] or x.type.shape[x.type.ndim - len(shape) :] != shape or node.type.dtype.kind != "f":
+        return None
+    return Rule((x,), (), lambda xs: F.sum(xs, tuple(range(len(xs.shape) - len(shape)))))
+
+
 AT_ONCE = (_product,)
-SUMMED = (_summed_product, _summed_sum)
+SUMMED = (_summed_product, _summed_sum, _summed_broadcast)
 
 
 def terms(node: Node) -> list[Node]:
@@ -125,7 +134,7 @@ def parts_of_a_whole(node: Node, *inputs: Any) -> Any:
     if along is None or along[1] != node.type.shape[along[0]]:
         return None
     parts = terms(node)
-    intervals = [_interval(part) for part in parts]
+    intervals = [interval_of(part) for part in parts]
     cuts = sorted((*found, i) for i, found in enumerate(intervals) if found is not None)
     if len(cuts) != len(parts) or len({axis for axis, *_ in cuts}) != 1:
         return None
@@ -147,7 +156,7 @@ def _filled(node: Node) -> tuple[int, int] | None:
     """(axis, elements) of a slice put back into zeros, or a sum of such: along which axis, and how much of it they are
     together. Sums of sums ask again and again, so that answers are kept."""
     if node.op is REGISTRY["unslice"]:
-        found = _interval(node)
+        found = interval_of(node)
         return None if found is None else (found[0], found[2] - found[1])
     if node.op is not REGISTRY["add"]:
         return None
@@ -164,19 +173,3 @@ def _filled(node: Node) -> tuple[int, int] | None:
             same = a is not None and b is not None and a[0] == b[0] and all(i.type == now.type for i in now.inputs)
             _known[now] = (a[0], a[1] + b[1]) if same else None  # type: ignore[index]
     return _known[node]
-
-
-def _interval(node: Node) -> tuple[int, int, int] | None:
-    """(axis, start, stop) of a slice that is whole along all other axes; None for others."""
-    found = None
-    for axis, (s, extent) in enumerate(zip(node.attrs["slices"], node.type.shape, strict=False)):
-        if not isinstance(s, int) and s[0] in (None, 0) and s[1] in (None, extent) and s[2] in (None, 1):
-            continue
-        start, stop, step = (s % extent, s % extent + 1, 1) if isinstance(s, int) else slice(*s).indices(extent)
-        if step != 1:
-            return None
-        if isinstance(s, int) or (start, stop) != (0, extent):
-            if found is not None:
-                return None
-            found = axis, start, stop
-    return found

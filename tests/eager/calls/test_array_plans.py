@@ -12,9 +12,9 @@ import staticgrad as sg
 from staticgrad.eager.calls.array_plans import ArrayPlan
 from staticgrad.eager.calls.op_calls import placeholders
 from staticgrad.errors import ArgumentError
-from staticgrad.ir import Graph
+from staticgrad.ir import REGISTRY, Graph
 from staticgrad.nn.functional import pad
-from staticgrad.operators import F
+from staticgrad.operators import F, apply
 from tests.helpers import assert_close
 
 SHAPE = (3, 4)
@@ -22,6 +22,17 @@ SHAPE = (3, 4)
 
 def flat(nested: Any) -> tuple[Any, ...]:
     return tuple([x for part in nested for x in part])
+
+
+def put(x: Any, axis: int, place: Any) -> Any:
+    """Zeros with x in a place of an axis: from one position to another in (3, 4), or as one of three in a new axis."""
+    shape = (4,) if len(x.shape) == 1 else SHAPE if isinstance(place, tuple) else (3, 3, 4)
+    slices = (*[(None, None, 1)] * axis, (*place, 1) if isinstance(place, tuple) else place)
+    return apply(REGISTRY["unslice"], x, np.zeros(shape, np.float32), slices=slices)
+
+
+def repeated(x: Any) -> Any:
+    return F.concatenate([x] * 4)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -40,6 +51,23 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         pad(x[:2], (0, 0, 0, 1)) + y,
         z,
     ),
+    "parts that fill a value": lambda x, y: (
+        put(x[:, :2] * -0.0, 1, (0, 2)) + put((x * y)[:, :1], 1, (2, 3)) + put((z := y[:, 3:] - x[:, 3:]), 1, (3, 4)),
+        put((x[:2] * y[:2]).relu(), 0, (0, 2)) + put(y[2:].sigmoid() * -0.0, 0, (2, 3)),
+        put(x[:, :3], 1, (0, 3)) + put(y[:, 1:], 1, (1, 4)),
+        put(x[:, :3] * y[:, :3], 1, (1, 4)) + put(z, 1, (0, 1)),
+        z,
+    ),
+    "elements that fill a value": lambda x, y: put(x * -0.0, 1, 0) + put(y, 1, 1) + put(x * y, 1, 2),
+    "a loop over elements of items": lambda x, y: flat(
+        sg.scan(lambda c, x: (c * (1 - x * x).sigmoid() + x.exp(), (z := (c * x).relu(), -x, z + 1)), y[0], repeated(x))
+    ),
+    "a loop that fills a value": lambda x, y: flat(
+        sg.scan(
+            lambda c, x: (c + x, put(c[:2] * x[:2], 0, (0, 2)) + put(x[2:] * -0.0, 0, (2, 4))), y[0], repeated(x), reverse=True
+        )
+    ),
+    "a loop without items": lambda x, y: flat(sg.scan(lambda c, _: (c * 0.5, c + 1), x @ y.T, None, length=9)),
     "a part that is read twice": lambda x, y: (z := pad(x[:, :2], (0, 2))) + pad(y[:, 2:], (2, 0)) * z,
     "softmax": lambda x, y: ((x * 2).softmax(-1), (y * 2).log_softmax(0)),
     "integers": lambda x, y: (x > y, x.argmax(1), F.where(x > y, x, y)),
