@@ -306,9 +306,61 @@ def _sigmoid_eval(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     return result
 
 
-def _erf_eval(x: np.ndarray) -> np.ndarray:
-    result: np.ndarray = module("scipy.special").erf(x)
-    return result
+BLOCK = 1 << 13
+"""Numbers that stay in the first cache, with what is computed of them."""
+NEAR = np.array(
+    [0.12837917, -0.37612626, 0.11283597, -0.026854325, 0.005189303, -0.0008018765, 7.8821686e-05], np.float32
+)  # fmt: skip
+"""P in erf(x) = x + x P(x * x), |x| < 1, by interpolation in Chebyshev's points."""
+FAR = np.array(
+    [
+        0.00031435851, -1.1302128, -0.6318563, -0.11005644, 0.02641051, -0.0047568614, 0.00059643853, -4.604029e-05,
+        1.6375557e-06,
+    ],
+    np.float32,
+)  # fmt: skip
+"""P in erf(x) = 1 - exp(P(x)), 1 <= x <= LAST, likewise of log(erfc(x))."""
+LAST = np.float32(3.94)
+"""Where erf rounds to 1."""
+
+
+def _erf_eval(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """SciPy's; of many float32 numbers polynomials, which take a quarter of the time. Error: 1.42 ULP."""
+    if x.dtype != float32 or x.size < BLOCK or not x.flags.c_contiguous or not (out is None or out.flags.c_contiguous):
+        result: np.ndarray = module("scipy.special").erf(x, out=out)
+        return result
+    if out is None:
+        out = np.empty_like(x)
+    flat, results, spare = x.reshape(-1), out.reshape(-1), np.empty((4, BLOCK), x.dtype)
+    for i in range(0, x.size, BLOCK):
+        part = flat[i : i + BLOCK]
+        _erf_of_block(part, results[i : i + BLOCK], *spare[:, : part.size])
+    return out
+
+
+def _erf_of_block(x: np.ndarray, out: np.ndarray, near: np.ndarray, far: np.ndarray, *spare: np.ndarray) -> None:
+    square, size = spare
+    np.minimum(np.maximum(x, -ONE[x.dtype], out=near), ONE[x.dtype], out=near)
+    np.multiply(near, near, square)
+    _horner(square, NEAR, far)
+    np.multiply(far, near, far)
+    np.add(near, far, near)
+    np.minimum(np.abs(x, size), LAST, out=size)
+    _horner(size, FAR, far)
+    np.subtract(ONE[x.dtype], np.exp(far, far), far)
+    np.copysign(far, x, far)
+    mask = np.less(size, ONE[x.dtype]).view(np.int8)
+    bits, others = near.view(np.int32), far.view(np.int32)
+    np.bitwise_and(np.bitwise_xor(bits, others, bits), np.negative(mask, mask), bits)
+    np.bitwise_xor(bits, others, out.view(np.int32))
+
+
+def _horner(x: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
+    """A polynomial, the constant coefficient first."""
+    np.multiply(x, coefficients[-1], out)
+    for c in coefficients[-2:0:-1]:
+        np.multiply(np.add(out, c, out), x, out)
+    np.add(out, coefficients[0], out)
 
 
 def _relu_eval(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -316,7 +368,7 @@ def _relu_eval(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     return result
 
 
-WRITING = frozenset({_sigmoid_eval, _relu_eval})
+WRITING = frozenset({_sigmoid_eval, _relu_eval, _erf_eval})
 """Functions of elements that, as NumPy's ufuncs do, write their result to `out`, which may be the operand."""
 
 

@@ -60,8 +60,10 @@ def _summed_sum(node: Node) -> Rule | None:
 
 def _summed_broadcast(node: Node) -> Rule | None:
     """The same of a sum over the leading axes along which a value was broadcast."""
+    if node.op is not REGISTRY["sum_to"] or node.type.dtype.kind != "f":
+        return None
     x, shape = node.inputs[0], node.type.shape
-    if node.op is not REGISTRY["sum_to"] or x.type.shape[x.type.ndim - len(shape) :] != shape or node.type.dtype.kind != "f":
+    if x.type.shape[x.type.ndim - len(shape) :] != shape:
         return None
     return Rule((x,), (), lambda xs: F.sum(xs, tuple(range(len(xs.shape) - len(shape)))))
 
