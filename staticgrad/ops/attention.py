@@ -28,7 +28,7 @@ def _infer(x: TensorType, scale: float, causal: bool) -> TensorType:
 def _eval(x: np.ndarray, scale: float, causal: bool) -> np.ndarray:
     scores: np.ndarray = x * x.dtype.type(scale)
     if causal:
-        np.copyto(scores, -math.inf, where=~np.tri(*x.shape[-2:], dtype=bool))
+        np.copyto(scores, -math.inf, where=np.tri(*x.shape[-2:]) == 0)
     if not x.size:
         return scores
     scores -= scores.max(-1, keepdims=True)

@@ -31,7 +31,7 @@ from .over_complex import LINEAR
 from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
 
-WORDS = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
+WORDS: dict[Any, Any] = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
 CHOSEN = 1 << 11
 """Elements from which NumPy takes longer to choose than to compute with bits."""
 

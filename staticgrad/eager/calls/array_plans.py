@@ -406,8 +406,8 @@ def window_of(node: Node) -> Window | None:
         return None
     window = emit.fused(node)
     if window is None and node.op is REGISTRY["unslice"] and (found := interval_of(node)) is not None:
-        axis, *ends = found  # an element of the axis
-        window = Window(axis, ((0, *ends),))
+        axis, begin, end = found  # an element of the axis
+        window = Window(axis, ((0, begin, end),))
     if not isinstance(window, Window) or any(node.inputs[i].type.dtype != node.type.dtype for i, _, _ in window.parts):
         return None
     return window
