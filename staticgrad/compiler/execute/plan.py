@@ -99,6 +99,10 @@ class Plan:
         """The types of the arrays that a run gets."""
         self.assemble()
 
+    def open_results(self) -> list[tuple[int, Node]]:
+        """Results with extents that the run decides, by number."""
+        return [(i, node) for i, node in enumerate(self.builder.fetched_nodes) if isinstance(node.type, OpenType)]
+
     def assemble(self) -> None:
         """Make what a run needs of the instructions and their buffers."""
         b = self.builder
@@ -110,8 +114,7 @@ class Plan:
         b.bind_status(self.status)
         self.kept: dict[Node, np.ndarray] = {}
         """Values of host calls that have no buffer, and all values of a strict run."""
-        self.open = [(i, node) for i, node in enumerate(b.fetched_nodes) if isinstance(node.type, OpenType)]
-        """Results with extents that the run decides, by number."""
+        self.open = self.open_results()
         if b.stream.stacks:
             weakref.finalize(self, free_stacks, list(b.stream.stacks.values()))
         self.patches = np.array(b.patches, np.int64).reshape(-1, 3)

@@ -18,7 +18,7 @@ from ...base.dtypes import as_dtype
 from ...base.locks import rlock
 from ...base.types import TensorType
 from ...errors import CompileError
-from ...ir import Cell, Exchange, Layout
+from ...ir import Cell, Exchange, Layout, Node
 from ...ops.leaves import Source
 from ..backend import disk_cache as disk
 from ..backend import kernel_cache
@@ -269,6 +269,10 @@ class StoredPlan(Plan):
     @property
     def only_moves(self) -> bool:
         return self._only_moves
+
+    def open_results(self) -> list[tuple[int, Node]]:
+        """None: Python takes part in plans with such results."""
+        return []
 
     def twin(self) -> Plan:
         """The same plan, compiled anew when it is first asked for."""
