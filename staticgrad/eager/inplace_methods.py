@@ -39,11 +39,17 @@ def _inplace(name: str) -> Callable[..., Tensor]:
         if args and args[0].__class__ not in ORDINARY and (answer := taken(method, (self, *args), kwargs)) is not NOBODY:
             return answer  # type: ignore[no-any-return]
         check_change(self)
-        recorded = several and self.requires_grad
+        recorded = own = several and self.requires_grad
+        plain = self.__class__ is PublicTensor and not frontends.tracing
+        beside = not plain  # whether an operand may lie in this memory: `one_memory` without calls
+        data = self._data if several and plain else None
+        memory = data if data is None or data.base is None else data.base
         for a in (*args, *kwargs.values()) if kwargs else args:
             if a.__class__ is PublicTensor:
-                if several and a._tracked:
-                    recorded = True
+                if several:
+                    recorded = recorded or a._tracked
+                    data = a._data
+                    beside = beside or (data if data.base is None else data.base) is memory
                 if a._base is not None or placing or self.__class__ is not PublicTensor or self._base is not None:
                     check_overlap(self, a, name)
             elif frontends.tracing and a.__class__ not in NUMBERS:
@@ -51,9 +57,13 @@ def _inplace(name: str) -> Callable[..., Tensor]:
                 check_overlap(self, a, name)
         former: Any = self
         if recorded and modes.now.grad:
-            if self.requires_grad and not any(isinstance(a, Operators) for a in args):
+            if own and not any(isinstance(a, Operators) for a in args):
                 former = self.clone()
-            if not isinstance(self, Lifted) and replace_apart(self, function, former, args, kwargs, name + "_") is not None:
+            if (
+                beside
+                and not isinstance(self, Lifted)
+                and replace_apart(self, function, former, args, kwargs, name + "_") is not None
+            ):
                 return self
         fresh = function(former, *args, **kwargs)
         if getattr(fresh, "_drawn", False):
