@@ -184,7 +184,8 @@ class RNNBase(Module):
     def _layer(self, x: AnyTensor, begin: tuple[Any, ...], end: str, reverse: bool, present: Any) -> tuple[Any, Any]:
         weights = tuple(getattr(self, name + end, None) for name in WEIGHTS)
         kind = KINDS[self.mode] if type(self).cell is RNNBase.cell else type(self)
-        if present is None and kind.cell.__module__ == __name__:
+        mixed = kind is GRU and autocasting()  # whose products alone are of 16 bits: its state keeps its dtype
+        if present is None and kind.cell.__module__ == __name__ and not mixed:
             nonlinearity = self.nonlinearity
             ys, *state = recurrence(kind, self.hidden_size, nonlinearity, reverse, x, *weights, *begin)
             return tuple(state), ys

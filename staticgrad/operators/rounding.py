@@ -34,6 +34,11 @@ EXACT = frozenset({
 PLAIN = frozenset({"bilinear", "dot", "mv", "vdot"})
 """Products that are in neither of PyTorch's lists."""
 
+SOMETIMES: dict[str, Callable[..., bool]] = {
+    "pad": lambda input, pad, mode="constant", value=None: mode == "replicate" or (mode == "reflect" and len(pad) < 6)
+}
+"""Functions with whose arguments PyTorch calls one of the list for float32, or another one."""
+
 NORMS = frozenset({"_by_batch", "_by_batch_alone", "_by_sample", "_standardized", "group_norm", "layer_norm", "rms_norm"})
 """Functions whose first operand may be of 16 bits beside weights and statistics in float32: the result has its dtype."""
 
@@ -46,13 +51,14 @@ def autocasting() -> bool:
 def autocasts(function: Function) -> Function:
     """The function, whose floating operands are cast inside `autocast` if its name is in the lists; float64 stays."""
     name = function.__name__
-    if name not in PRODUCTS and name not in EXACT and name not in PLAIN:
+    decides = SOMETIMES.get(name)
+    if name not in PRODUCTS and name not in EXACT and name not in PLAIN and decides is None:
         return function
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         chosen = state.autocast
-        if chosen is None:
+        if chosen is None or (decides is not None and not decides(*args, **named)):
             return function(*args, **named)
         state.autocast = None
         try:
