@@ -267,6 +267,8 @@ class _Cell:
 
 
 def _recurred(state: AnyTensor, weight: AnyTensor, bias: AnyTensor | None) -> AnyTensor:
+    if autocasting():  # which casts the bias, too
+        return functional.linear(state, weight.T, bias)
     out = F.matmul(state, weight)
     return out if bias is None else out + bias
 
