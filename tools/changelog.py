@@ -17,6 +17,8 @@ OPEN = "## Unreleased"
 KINDS = ("Added", "Changed", "Deprecated", "Removed", "Fixed")
 LONG = 160
 """Characters from which on an entry is cut after its first sentence."""
+SHORT = 40
+"""Characters up to which what stands before a colon is a name, and says nothing by itself."""
 SENTENCE = re.compile(r"(?<=[^A-Z.])\.\s+(?=[A-Z`\"])")
 CLAUSE = re.compile(r"[;:]\s+(?=\w)")
 
@@ -25,8 +27,9 @@ def line(entry: str) -> str:
     """An entry as one line."""
     text = " ".join(entry.split())
     for end in (SENTENCE, CLAUSE):
-        if len(text) > LONG:
-            text = end.split(text, maxsplit=1)[0].rstrip(".") + "."
+        first = end.split(text, maxsplit=1)[0].rstrip(".") + "."
+        if len(text) > LONG and len(first) > SHORT:
+            text = first
     return f"- {text}"
 
 
