@@ -385,3 +385,29 @@ def test_a_schedule_of_sparse_adam_may_end_at_0():
     for _ in range(2):
         schedule.step()
     assert opt.lr == 0.0
+
+
+def test_state_dicts_have_pytorchs_keys():
+    class Factor:
+        def __init__(self):
+            self.by = 0.5
+
+        def __call__(self, epoch):
+            return self.by**epoch
+
+    def made():
+        opt = optim.SGD([sg.ones(1, requires_grad=True)], lr=1.0)
+        return optim.lr_scheduler.LambdaLR(opt, Factor())
+
+    schedule = made()
+    state = schedule.state_dict()
+    assert {*state} == {
+        "base_lrs", "last_epoch", "_step_count", "_is_initial", "_get_lr_called_within_step", "_last_lr", "lr_lambdas"
+    }  # fmt: skip
+    assert state["lr_lambdas"] == [{"by": 0.5}]
+    assert (state["_is_initial"], state["_step_count"]) == (False, 1)
+    schedule.lr_lambdas[0].by = 0.25
+    again = made()
+    again.load_state_dict(schedule.state_dict())
+    assert again.lr_lambdas[0].by == 0.25
+    assert optim.lr_scheduler.LambdaLR(again.optimizer, lambda epoch: 1.0).state_dict()["lr_lambdas"] == [None]

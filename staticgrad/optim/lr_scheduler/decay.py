@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
 from typing import Any
 
 from ...errors import ArgumentError
@@ -32,6 +33,22 @@ class _Functions(LRScheduler):
         if len(self.lr_lambdas) != groups and isinstance(optimizer, Optimizer):
             raise ArgumentError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
         super().__init__(optimizer, last_epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """As of other schedules; of callable objects the attributes, of functions None."""
+        return super().state_dict() | {"lr_lambdas": [dict(vars(f)) if _has_state(f) else None for f in self.lr_lambdas]}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on as the schedule whose state this is, with the functions of this one."""
+        rest = dict(state_dict)
+        for fn, values in zip(self.lr_lambdas, rest.pop("lr_lambdas", ()), strict=False):
+            if values is not None:
+                vars(fn).update(values)
+        super().load_state_dict(rest)
+
+
+def _has_state(fn: Any) -> bool:
+    return not isinstance(fn, FunctionType) and hasattr(fn, "__dict__")
 
 
 class LambdaLR(_Functions):
@@ -198,7 +215,8 @@ class ReduceLROnPlateau(LRScheduler):
         self.factor, self.patience, self.cooldown, self.eps = factor, patience, cooldown, eps
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self.last_epoch = 0
-        self.best = math.inf if mode == "min" else -math.inf
+        self.default_min_lr = 0
+        self.best = self.mode_worse = math.inf if mode == "min" else -math.inf
         self.cooldown_counter = self.num_bad_epochs = 0
         self._last_lr = self._present()
 
