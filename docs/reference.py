@@ -186,8 +186,8 @@ INTERNAL = {
     "Adamax": "moments",
     "CompiledFunction": "keywords marks moving of on_break run_steps segmented specialization_of templates",
     "Generator": "take",
-    "Graph": "add append by_name claim_name finish generated_base give_name given_name name_key name_of of prune reaching "
-    "standing_for unique_name updates_needed_by uses withdraw",
+    "Graph": "add append awaited by_name claim_name finish generated_base give_name given_name name_key name_of of prune "
+    "reaching standing_for unique_name updates_needed_by uses withdraw",
     "LRScheduler": "closed_form momenta",
     "Module": "structure",
     "MultivariateNormal": "half_log_det",
