@@ -152,9 +152,23 @@ def short(path: str) -> str:
 def sentence(path: str) -> str:
     """What a name's description begins with, for a cell of a table."""
     value = value_of(path)
-    text = (inspect.getdoc(value) or "") if callable(value) or inspect.isclass(value) else ""
+    text = explained((inspect.getdoc(value) or "") if callable(value) or inspect.isclass(value) else "")
     first = re.split(r"(?<=[.:])\s+[A-Z`\[]|\n\n", f"{text}\n\n", maxsplit=1)[0]
     return " ".join(first.split()).replace("|", "\\|")
+
+
+REFERS = re.compile(r"(?:As )?`(?:nn\.)?functional\.(\w+)`[.,]")
+"""A description that begins with a function in place of words: layers, and PyTorch's other names of functions."""
+
+
+def explained(doc: str) -> str:
+    """A docstring in which a function that it refers to at once is followed by what that does."""
+    found = REFERS.match(doc)
+    own = inspect.getdoc(getattr(importlib.import_module("staticgrad.functional"), found[1], None)) if found else None
+    if found is None or not own:
+        return doc
+    first = re.split(r"\.\s", f"{own} ", maxsplit=1)[0]
+    return f"{found[0][:-1].replace('As ', '')}: {first[:1].lower()}{first[1:]}. {doc[found.end() :].strip()}".rstrip()
 
 
 def index() -> str:
@@ -305,7 +319,7 @@ def in_modes(path: str) -> str:
 def completed(path: str, doc: str) -> str:
     """A docstring as the site shows it: with the measured facts, and with the stored example where it has none."""
     key = names()[path]
-    text, _, example = doc.partition("\n\nExamples:\n")
+    text, _, example = explained(doc).partition("\n\nExamples:\n")
     example = example or indent(examples().get(key, ""), "    ")
     measured = " ".join(filter(None, (facts().get(key, ""), in_modes(key))))
     alias = f"The same as [`sg{key.removeprefix('staticgrad')}`][{key}]." if key != path else ""

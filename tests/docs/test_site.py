@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,3 +42,10 @@ def test_the_site_builds(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "reference" / "functions" / "index.html").exists()
+
+
+def test_every_description_has_words_of_its_own():
+    """A table of the reference that says no more than another name helps nobody."""
+    bare = re.compile(r"(?:As )?`[\w.]+`[.,]?")
+    found = {path: reference.sentence(path) for path, key in reference.names().items() if path == key}
+    assert [path for path, text in found.items() if bare.fullmatch(text)] == []
