@@ -31,6 +31,7 @@ from ..fusion.node_facts import inlined
 from .accumulators import CHUNK_COLUMN, CHUNKS, COLUMNS, Accumulators, combined
 from .loop_ir import (
     COLUMN_J,
+    INT64,
     ROW_I,
     START,
     STOP,
@@ -62,7 +63,7 @@ from .loop_nest import LoopNest, cost
 from .operands import Operands
 from .parameters import BufferRef, KernelSource, Parameters, real_extent
 from .printers import KERNEL
-from .row_tiling import AT, BLOCK, LEAST, tile_rows, tiling_for, turned
+from .row_tiling import AT, BLOCK, LEAST, places_once, tile_rows, tiling_for, turned
 
 FIXED, FIXED_REDUCED, FIXED_SUMMED = 8, 16, 64
 """Up to so many columns, their number may be part of the source: in kernels without reductions, in those that reduce rows, and
@@ -438,8 +439,13 @@ class KernelWriter:
             dtype = nodes[name].type.dtype
             return Load(self.args.buffer(BufferRef("rows", nodes[name], 0, dtype, BLOCK), "rows"), AT, dtype)
 
+        def place(number: int) -> Load:
+            """Where a row begins."""
+            places = BufferRef("places", self.group.members[0], 0, INT64, BLOCK, number)
+            return Load(self.args.buffer(places, "places"), AT, INT64)
+
         whole = tile_rows(rows, block, width, array, self.args.fresh, frozenset(self.scratch.values()))
-        return turned(whole, columns, self.args) if self.tiling.turned else whole
+        return turned(whole, columns, self.args) if self.tiling.turned else places_once(whole, place)
 
     def _finish(self) -> list[Statement]:
         body: list[Statement] = []

@@ -20,7 +20,7 @@ columns before (`turned`). Products of a row with a vector become products of th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -342,6 +342,43 @@ def _moved(s: Statement, scratch: frozenset[str], place: Expr) -> Statement:
     if isinstance(changed, (Loop, If)):
         return replace(changed, body=tuple(_moved(inner, scratch, place) for inner in changed.body))
     return changed
+
+
+def places_once(tiles: Loop, place: Callable[[int], Load]) -> Loop:
+    """A loop over tiles in which a place that takes a division is computed once for a row, and not for each column, where loops
+    over columns run outside of those over rows. place: the element for a row of a list of such places, by number."""
+    lists: dict[Expr, Load] = {}
+
+    def once(e: Expr, names: frozenset[str]) -> Expr:
+        """The expression without the places that depend on the row alone."""
+        if isinstance(e, Infix) and _row_alone(e, names):
+            if e not in lists:
+                lists[e] = place(len(lists))
+            return lists[e]
+        if isinstance(e, Infix):
+            return replace(e, left=once(e.left, names), right=once(e.right, names))
+        return replace(e, index=once(e.index, names)) if isinstance(e, Load) else e
+
+    def of_rows(s: Statement) -> Statement:
+        if not isinstance(s, Loop) or s.index != TILE_L.name:
+            return replace(s, body=tuple(map(of_rows, s.body))) if isinstance(s, Loop) else s
+        first, *rest = s.body
+        names = frozenset(name for inner in rest if isinstance(inner, Assign) for name in inner.names)
+        return replace(s, body=(first, *(rewritten(inner, lambda e: once(e, names)) for inner in rest)))
+
+    body = [of_rows(s) if isinstance(s, Loop) and s.index == COLUMN_J.name else s for s in tiles.body]
+    if not lists:
+        return tiles
+    count, *stages = body
+    return replace(tiles, body=(count, over_tile([Store(p.pointer, p.index, e, INT64) for e, p in lists.items()]), *stages))
+
+
+def _row_alone(e: Infix, names: Collection[str]) -> bool:
+    """Whether a place has a division, and is the same for all columns. names: those of values of an element."""
+    parts = [*inside(e)]
+    plain = all(isinstance(part, (Name, Infix, Integer)) for part in parts) and COLUMN_J not in parts
+    divides = any(isinstance(part, Infix) and part.operator in ("//", "%") for part in parts)
+    return plain and divides and not any(isinstance(part, Name) and part.name in names for part in parts)
 
 
 # short rows -----------------------------------------------------------------------------------------------------------

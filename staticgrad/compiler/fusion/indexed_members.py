@@ -36,7 +36,7 @@ def gather_of(node: Node) -> Lookup | None:
 
 
 def choose_gathers(nodes: Iterable[Node], users: Adjacency, stored: set[Node], fusible: Callable[[Node], bool]) -> set[Node]:
-    """The lookups that kernels read in place: only kernels read them, and only a few."""
+    """The lookups that kernels read in place: only kernels and scatters read them, and only a few."""
     chosen = set()
     for node in nodes:
         lookup = gather_of(node)
@@ -45,7 +45,7 @@ def choose_gathers(nodes: Iterable[Node], users: Adjacency, stored: set[Node], f
         table = node.inputs[lookup.table].type
         if table.ndim > 1 and math.prod(table.shape[1:]) < LEAST:
             continue
-        if 0 < len(users[node]) <= MOST_USERS and all(map(fusible, users[node])):
+        if 0 < len(users[node]) <= MOST_USERS and all(fusible(user) or scatter_of(user) is not None for user in users[node]):
             chosen.add(node)
     return chosen
 
@@ -93,7 +93,7 @@ def scatter_of(node: Node) -> Scatter | None:
 
 
 def choose_scatters(nodes: Iterable[Node], users: Adjacency, stored: set[Node], fusible: Callable[[Node], bool]) -> set[Node]:
-    """The scatters whose rows a kernel computes."""
+    """The scatters whose rows a kernel computes or looks up."""
     chosen = set()
     for node in nodes:
         scatter = scatter_of(node)
@@ -101,7 +101,7 @@ def choose_scatters(nodes: Iterable[Node], users: Adjacency, stored: set[Node], 
             continue
         values, k = node.inputs[scatter.values], node.inputs[scatter.index].type.ndim
         rows = origin(values)
-        computed = fusible(rows) and not isinstance(rows.op.emit, Reduction)
+        computed = (fusible(rows) and not isinstance(rows.op.emit, Reduction)) or gather_of(rows) is not None
         if computed and k and math.prod(values.type.shape[k:]) >= LEAST_SCATTERED:
             chosen.add(node)
     return chosen

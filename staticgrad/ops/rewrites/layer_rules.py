@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ...ir import REGISTRY, Node
 from ...operators import F, Symbol, apply
 from ..blockwise_attention import attended, gradients_of
@@ -85,6 +87,20 @@ def _added(node: Node, x: Any, y: Any) -> Any:
     return None
 
 
+def zeros(node: Node) -> bool:
+    """Whether it is a constant of zeros, none of them -0."""
+    while node.op in (REGISTRY["broadcast_to"], REGISTRY["reshape"]):
+        node = node.inputs[0]
+    if node.op is not constant:
+        return False
+    array = node.attrs["value"].array
+    return not array.any() and not np.signbit(array).any()
+
+
+def _to_zeros(node: Node, x: Any, values: Any, index: Any) -> Any:
+    return apply(put_op, values, x, index, axis=0) if zeros(x.node) and x.dtype.kind == "f" else None
+
+
 def _bag(node: Node, x: Any) -> Any:
     """The last axis of the index is the one that is reduced."""
     gather, axis = x.node, node.attrs["axis"]
@@ -103,6 +119,7 @@ WHOLE = (RewriteRule("bag", "the sum of rows that were gathered is their bag", (
 """For the stage where ops are whole."""
 
 ROWS = (
+    RewriteRule("rows of zeros", "0 with v added to its rows = scatter(v)", ("index_add",), _to_zeros),
     RewriteRule("joined rows", "scatter(v, i) + scatter(w, j) = scatter(v and w, i and j)", ("add",), _joined),
     RewriteRule("rows added", "p + c scatter(v) = p with c v added to its rows, for a finite number c", ("add", "sub"), _added),
 )
@@ -152,10 +169,7 @@ def _in_order(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _zero(node: Node) -> bool:
-    if node.op is not constant or node.type.size != 1:
-        return False
-    value = node.attrs["value"].array.flat[0].item()
-    return bool(value == 0) and math.copysign(1, value) > 0
+    return node.type.size == 1 and zeros(node)
 
 
 def _pooled_relu(node: Node, x: Any) -> Any:

@@ -10,12 +10,10 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-import numpy as np
-
 from ...ir import REGISTRY, Node
 from ...operators import F, Symbol, apply
-from ..leaves import constant
 from ..slicing import WHOLE, indices_of
+from .layer_rules import zeros
 from .loop_rules import terms
 
 MOST_TERMS = 16
@@ -120,19 +118,12 @@ def _of_concatenation(x: Any, bounds: Bounds, like: Any) -> Any:
             values.append(inside)
         else:
             values.append(_sliced(part, own))
-    kept = [n for n, (part, _) in enumerate(parts) if not _zeros(part.node)]
+    kept = [n for n, (part, _) in enumerate(parts) if not zeros(part.node)]
     if len(kept) != 1 or like is None:
         return F.concatenate(values, axis) if like is not None else None
     before = sum(value.shape[axis] for value in values[: kept[0]])
     place = before, before + values[kept[0]].shape[axis], 1
     return apply(REGISTRY["unslice"], values[kept[0]], like, slices=(*[WHOLE] * axis, place))
-
-
-def _zeros(node: Node) -> bool:
-    if node.op is not constant:
-        return False
-    array = node.attrs["value"].array
-    return not array.any() and not np.signbit(array).any()
 
 
 def _of_unslice(x: Any, bounds: Bounds, like: Any) -> Any:

@@ -190,3 +190,22 @@ def test_rows_that_are_looked_up_are_read_along_their_columns(looked_up: bool, i
         feeds = {table: np.zeros((50, 16), "f4"), places: np.zeros(64, "i8")} if looked_up else {rows: np.zeros((64, 16), "f4")}
         text = "".join(map(str, sg.Session().plan(score, feeds).sources().values()))
     assert ("for j in range(width)" in text) is not looked_up
+
+
+@pytest.mark.parametrize("inner", [2, 3, 8, 15])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_place_that_takes_a_division_is_computed_once_for_a_row(inner: int, dtype: str):
+    rng = np.random.default_rng(inner)
+    x, w = (sg.tensor(rng.standard_normal(shape).astype(dtype)) for shape in ((7, 33, inner), (7, 1, inner)))
+
+    def function(x: sg.Tensor, w: sg.Tensor) -> tuple[sg.Tensor, ...]:
+        return (x * w).sum(1), sg.logsumexp(x, 1), sg.softmax(x + w, 1), x.amax(1)
+
+    compiled = sg.compile(function)
+    for found, wanted in zip(compiled(x, w), function(x, w), strict=True):
+        np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-5 if dtype == "float32" else 1e-12)
+    for instruction in compiled.plan.instructions:
+        over_columns = False
+        for line in instruction.source.splitlines():
+            over_columns = (over_columns and not line.startswith(" " * 12 + "for l")) or "for j" in line
+            assert not (over_columns and ("//" in line or "%" in line.split("#")[0])), instruction.source

@@ -58,6 +58,7 @@ FOLDED: dict[str, Callable[[Bench], list[Symbol]]] = {
     "a sum over rows beside it": lambda b: [added(b, y := F.tanh(b.feed(7, WIDTH))), F.sum(y, 0)],
     "a sum of all beside it": lambda b: [added(b, y := some(b)), F.sum(y * y)],
     "another result beside it": lambda b: [added(b, (y := F.exp(b.feed(7, WIDTH))) * 2), y],
+    "rows looked up alone": lambda b: [added(b, F.take(b.feed(9, WIDTH), b.feed(value=NUMBERS + 2), 0))],
     "rows looked up": lambda b: [added(b, F.tanh(F.take(b.feed(9, WIDTH), b.feed(value=NUMBERS + 2), 0)))],
 }
 
@@ -203,3 +204,29 @@ def test_all_modes_agree(ids: np.ndarray, dtype: type):
     for result, other, reference in zip(compiled, values, expected, strict=True):
         np.testing.assert_allclose(result, reference, rtol=1e2 * eps, atol=1e2 * eps)
         np.testing.assert_allclose(other, reference, rtol=1e2 * eps, atol=1e2 * eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_messages_along_edges_are_one_kernel(dtype: type):
+    """Rows that are looked up and added to zeros, forward and backward, with the bits of eager mode."""
+    rng = np.random.default_rng(0)
+    source, target = (sg.tensor(rng.integers(0, 30, 200)) for _ in range(2))
+    x, w = (sg.tensor(rng.standard_normal((30, WIDTH)).astype(dtype), requires_grad=True) for _ in range(2))
+
+    def messages(x: sg.Tensor, w: sg.Tensor) -> tuple[sg.Tensor, ...]:
+        received = sg.zeros(30, WIDTH, dtype=x.dtype).index_add(0, target, x[source])
+        (slope,) = sg.grad((received * w).sum(), x, create_graph=True)
+        return received, slope, sg.grad((slope * x).sum(), w)[0]
+
+    compiled = sg.compile(messages)
+    for found, wanted in zip(compiled(x, w), messages(x, w), strict=True):
+        np.testing.assert_array_equal(found.detach().numpy(), wanted.detach().numpy())
+    assert {row.kind for row in compiled.plan.instructions} <= {"kernel", "check"}, compiled.plan.explain()
+
+
+def test_rows_added_to_negative_zeros_keep_those_that_no_number_names():
+    def function(values: sg.Tensor) -> sg.Tensor:
+        return (-sg.zeros(9, WIDTH)).index_add(0, sg.tensor(NUMBERS), values)
+
+    values = sg.tensor(np.ones((7, WIDTH), np.float32))
+    np.testing.assert_array_equal(np.signbit(sg.compile(function)(values).numpy()), np.signbit(function(values).numpy()))
