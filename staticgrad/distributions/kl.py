@@ -125,7 +125,7 @@ def _multivariate_normal(p: Any, q: Any) -> Any:
     half = q.half_log_det() - p.half_log_det()
     factor = q.scale_tril
     spread = F.sum(F.square(multivariate.solved(factor, p.scale_tril)), (-2, -1))
-    distance = F.sum(F.square(multivariate.whitened(factor, q.loc - p.loc)), -1)
+    distance = multivariate.squared_length(factor, q.loc - p.loc)
     return half + 0.5 * (spread + distance - p.event_shape[0])
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..operators import F
+from ..ops.linear_algebra.solving import over_shared
 from ..ops.linear_algebra.triangular_systems import triangular
 from . import constraints
 from .distribution import LOG_2PI, Distribution, normal, tensors, uniform
@@ -25,9 +26,13 @@ def solved(factor: Any, right: Any) -> Any:
     return triangular(factor, right, upper=False)
 
 
-def whitened(factor: Any, difference: Any) -> Any:
-    """factor^-1 difference, for vectors."""
-    return F.squeeze(solved(factor, F.expand_dims(difference, -1)), -1)
+def squared_length(factor: Any, difference: Any) -> Any:
+    """That of factor^-1 difference, for vectors."""
+
+    def squares(a: Any, b: Any) -> Any:
+        return F.sum(F.square(triangular(a, b, upper=False)), -2, keepdims=True)
+
+    return F.squeeze(over_shared(factor, F.expand_dims(difference, -1), True, squares), (-2, -1))
 
 
 class MultivariateNormal(Distribution):
@@ -102,7 +107,7 @@ class MultivariateNormal(Distribution):
         return F.broadcast_to(half, self.batch_shape)
 
     def log_prob(self, value: Any) -> Any:
-        m = F.sum(F.square(whitened(self._unbroadcasted_scale_tril, self._checked(value) - self.loc)), -1)
+        m = squared_length(self._unbroadcasted_scale_tril, self._checked(value) - self.loc)
         return -0.5 * (self.event_shape[0] * LOG_2PI + m) - self.half_log_det()
 
     def entropy(self) -> Any:
@@ -188,7 +193,7 @@ class LowRankMultivariateNormal(Distribution):
     def mahalanobis(self, difference: Any) -> Any:
         """difference^T covariance^-1 difference."""
         projected = F.squeeze(F.matmul(self._scaled, F.expand_dims(difference, -1)), -1)
-        inner = F.sum(F.square(whitened(self._capacitance_tril, projected)), -1)
+        inner = squared_length(self._capacitance_tril, projected)
         return F.sum(F.square(difference) / self.cov_diag, -1) - inner
 
     def log_prob(self, value: Any) -> Any:

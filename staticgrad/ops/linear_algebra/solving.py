@@ -95,7 +95,7 @@ def of_columns(A: Any, B: Any, solver: Callable[[Any], Any]) -> Any:
 
 def over_shared(a: Any, b: Any, left: bool, solver: Callable[[Any, Any], Any]) -> Any:
     """solver(A, B), where the leading axes along which B has one matrix A for all are axes of sides instead: the matrix is read
-    once for them, and its gradient is one product."""
+    once for them, and its gradient is one product. The solver may reduce the rows of X, or its columns for left=False."""
     rank, lead = ndim_of(b), max(ndim_of(b) - ndim_of(a), 0)
     extents = [*[1] * lead, *a.shape[: ndim_of(a) - 2]]
     shared = [i for i in range(rank - 2) if len(extents) == rank - 2 and extents[i] == 1 and b.shape[i] != 1]
@@ -106,6 +106,7 @@ def over_shared(a: Any, b: Any, left: bool, solver: Callable[[Any, Any], Any]) -
     order, own, wide = [*kept, *sides], [b.shape[i] for i in kept], [b.shape[i] for i in sides]
     matrices = F.reshape(a, (*(extents[i] for i in kept), *a.shape[-2:]))
     found = solver(matrices, F.reshape(F.permute(b, order), (*own, *((wide[0], -1) if left else (-1, wide[-1])))))
+    wide[0 if left else -1] = found.shape[-2 if left else -1]
     return F.permute(F.reshape(found, (*found.shape[:-2], *wide)), [order.index(i) for i in range(rank)])
 
 

@@ -124,6 +124,7 @@ ROWS: dict[str, Row] = {
         ("slice", "reshape", "concatenate", "put_add"),
         special=False,
     ),
+    "rows of zeros": Row("rows of zeros", lambda x: _added_to_zeros(x), ("put_add",)),
     "subtraction": Row("subtraction", lambda x: F.exp(x) + (-x), ("exp", "sub")),
     "subtraction, turned": Row("subtraction", lambda x: (-x) + F.exp(x), ("exp", "sub")),
     "slice of elements": Row("slice of elements", lambda x: (x + _row(x))[:, 2:], ("slice", "slice", "slice", "add")),
@@ -227,6 +228,11 @@ def _row(x: Symbol) -> Symbol:
 
 def _gather(x: Symbol, index: list) -> Symbol:
     return apply(REGISTRY["gather"], x, np.array(index), axis=0)
+
+
+def _added_to_zeros(x: Symbol) -> Symbol:
+    zeros = append(x.graph, constant, (), constant_of(np.zeros((4, *x.shape[1:]), x.dtype)))
+    return apply(REGISTRY["index_add"], zeros, x, np.array([1, 3]))
 
 
 def _put(values: Symbol, x: Symbol, index: Any) -> Symbol:
