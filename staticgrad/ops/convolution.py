@@ -158,6 +158,10 @@ COLUMNS = 1 << 24
 of the images take no longer."""
 
 
+RUN = 16
+"""Pixels in a row from which images are copied as they lie."""
+
+
 def _parts(images: int, taps: Shape, pixels: Shape, dtype: np.dtype) -> list[slice]:
     """Parts of the images. taps: channels and extents of the kernel; pixels: those of the result."""
     step = max(COLUMNS // max(math.prod(taps) * math.prod(pixels) * dtype.itemsize, 1), 1)
@@ -216,12 +220,20 @@ def _weight_eval(
     g: np.ndarray, x: np.ndarray, like: np.ndarray, stride: Pair, padding: Any, dilation: Pair, groups: int
 ) -> np.ndarray:
     n, o, oh, ow = g.shape
-    total = np.zeros((groups, o // groups, math.prod(like.shape[1:])), g.dtype)
+    per, taps = o // groups, math.prod(like.shape[1:])
+    total = np.zeros((groups, taps, per), g.dtype)
+    own: np.ndarray
+    rows = ow >= RUN and per <= oh * ow  # and products of all images take no more memory than columns
     for part in _parts(n, (x.shape[1], *like.shape[2:]), (oh, ow), g.dtype):
-        columns = _windows(_padded(_images_last(x[part]), padding, 1), 1, like.shape[2:], (oh, ow), stride, dilation)
-        own = _images_last(g[part]).reshape(groups, o // groups, oh * ow * len(g[part]))
-        total += np.matmul(own, columns.reshape(groups, total.shape[2], own.shape[2]).swapaxes(1, 2))
-    return total.reshape(like.shape)
+        if rows:
+            columns = _windows(_padded(x[part], padding, 2), 2, like.shape[2:], (oh, ow), stride, dilation)
+            own = g[part].reshape(-1, groups, per, oh * ow)
+            total += np.matmul(columns.reshape(len(own), groups, taps, oh * ow), own.swapaxes(2, 3)).sum(0)
+        else:
+            columns = _windows(_padded(_images_last(x[part]), padding, 1), 1, like.shape[2:], (oh, ow), stride, dilation)
+            own = _images_last(g[part]).reshape(groups, per, oh * ow * len(g[part]))
+            total += np.matmul(columns.reshape(groups, taps, own.shape[2]), own.swapaxes(1, 2))
+    return np.ascontiguousarray(total.swapaxes(1, 2)).reshape(like.shape)
 
 
 # native ---------------------------------------------------------------------------------------------------------------
