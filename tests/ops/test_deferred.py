@@ -167,3 +167,60 @@ def test_a_graph_with_deferred_operations_is_not_written_to_a_file():
     y = tf.reshape(x, [tf.shape(x)[0], 1])
     with pytest.raises(errors.StaticgradError):
         sg.to_json(y.graph)
+
+
+COMPUTED = {
+    "sequence_mask": lambda h, n: tf.sequence_mask(n + 1, dtype=tf.float32),
+    "where": lambda h, n: tf.cast(tf.where(h > 0), "float32"),
+    "boolean_mask": lambda h, n: tf.boolean_mask(h, h > 0),
+    "rows": lambda h, n: tf.boolean_mask(h, h[:, 0] > 0.8),
+    "unique": lambda h, n: tf.cast(tf.unique(tf.mod(n * 3, 4))[0], "float32"),
+    "dynamic_partition": lambda h, n: tf.concat(tf.dynamic_partition(h, tf.cast(h[:, 0] > 0.9, "int32"), 2), 0),
+    "gather_nd": lambda h, n: tf.gather_nd(h, tf.where(h > 0)),
+    "range": lambda h, n: tf.cast(tf.range(tf.reduce_sum(n)), "float32"),
+    "tile": lambda h, n: tf.tile(h, [tf.reduce_max(n), 1]),
+    "slice": lambda h, n: h[:, : tf.argmax(h[0], output_type=tf.int32)],
+    "cond": lambda h, n: tf.cond(tf.reduce_sum(n) > 3, lambda: tf.reduce_max(tf.boolean_mask(h, h > 0)), lambda: 0.0),
+    "while": lambda h, n: tf.while_loop(
+        lambda i, a: i < 3, lambda i, a: (i + 1, a + tf.reduce_sum(tf.boolean_mask(h, h > a))), [0, 0.0]
+    )[1],
+    "map_fn": lambda h, n: tf.map_fn(lambda row: tf.reduce_max(tf.boolean_mask(row, row > 0)), h),
+}
+"""Sizes that the run computes, of values in (-1, 1) and counts."""
+H = np.tanh(np.array([[1, -2, 3], [4, 5, -6]], "f4"))
+WANTED = {
+    "sequence_mask": [[1, 1, 1, 0], [1, 1, 1, 1]],
+    "where": np.argwhere(H > 0),
+    "boolean_mask": H[H > 0],
+    "rows": H[H[:, 0] > 0.8],
+    "unique": [2, 1],
+    "dynamic_partition": H,
+    "gather_nd": H[H > 0],
+    "range": np.arange(5),
+    "tile": np.tile(H, (3, 1)),
+    "slice": H[:, :2],
+    "cond": H.max(),
+    "while": H[H > 0].sum(),
+    "map_fn": H.max(1),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_sizes_that_the_run_computes(name):
+    x, n = tf.placeholder("float", [None, 3]), tf.placeholder("int32", [None])
+    y = COMPUTED[name](tf.tanh(x), n)
+    with tf.Session() as session:
+        for _ in range(2):
+            found = session.run(y, {x: [[1, -2, 3], [4, 5, -6]], n: [2, 3]})
+            np.testing.assert_allclose(found, WANTED[name], rtol=1e-6)
+
+
+def test_the_gradient_of_a_partition_that_is_computed():
+    x = tf.placeholder("float", [None, 2])
+    low, high = tf.dynamic_partition(x * 1.0, tf.cast(x[:, 0] > 1, "int32"), 2)
+    (slope,) = tf.gradients(tf.reduce_sum(low**2) + tf.reduce_sum(high * 5), [x])
+    (second,) = tf.gradients(tf.reduce_sum(slope**2), [x])
+    with tf.Session() as session:
+        first, second = session.run([slope, second], {x: [[0, 1], [2, 3], [1, 4]]})
+    assert first.tolist() == [[0, 2], [5, 5], [2, 8]]
+    assert second.tolist() == [[0, 8], [0, 0], [8, 32]]

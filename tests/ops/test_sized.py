@@ -260,3 +260,27 @@ def test_nothing_comes_from_rows_outside_of_a_mask():
     assert slope.tolist() == [[0, 0.5], [0, 0], [1 / 3, 0]]
     with pytest.raises(sg.IndexRangeError):
         step(sg.tensor(x, requires_grad=True), sg.tensor(k), sg.tensor(~m))
+
+
+def test_in_the_body_of_a_loop():
+    """Each iteration has another number of elements; the gradient's loop finds them again."""
+
+    def total(x):
+        return sg.scan(lambda c, row: (c + sg.sort(row[row > 0]).values.cumsum(0).sum(), c), sg.zeros((), dtype=x.dtype), x)[0]
+
+    def step(x):
+        y = total(x * x * x)
+        return y, sg.grad(y, x)[0]
+
+    eager, compiled = (
+        [y.detach().numpy() for y in fn(sg.tensor(X, requires_grad=True))] for fn in (step, sg.compile(step, on_break="error"))
+    )
+    graph = sg.Graph()
+    with graph.as_default():
+        x = sg.placeholder("float64", [None, 4])
+        y = total(x * x * x)
+        fetches = [y, sg.gradients([y], [x])[0]]
+    with sg.Session(graph=graph) as sess:
+        for a, b, c in zip(eager, compiled, sess.run(fetches, {x: X}), strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-12)
+            np.testing.assert_allclose(c, a, rtol=1e-12)

@@ -17,6 +17,7 @@ from .core import (
     TensorType,
     UnrankedType,
     apply,
+    counted_op,
     functional,
     has_rank,
     partial_values,
@@ -419,7 +420,11 @@ def embedding_lookup(
 
 
 @operation("SequenceMask")
-def sequence_mask(lengths: Operand, maxlen: int, dtype: Any = np.bool_) -> Any:
-    """True (1) at the first `lengths` of `maxlen` positions along a new last axis."""
-    positions = static.constant(np.arange(maxlen).astype(lengths.dtype))
+def sequence_mask(lengths: Operand, maxlen: int | None = None, dtype: Any = np.bool_) -> Any:
+    """True (1) at the first `lengths` of `maxlen` positions along a new last axis, of as many as the longest has without it."""
+    if maxlen is None:
+        longest = F.max(F.concatenate([F.reshape(lengths, (-1,)), static.constant(np.zeros(1, lengths.dtype))], 0))
+        positions = F.astype(apply(counted_op, longest), lengths.dtype)
+    else:
+        positions = static.constant(np.arange(maxlen).astype(lengths.dtype))
     return F.astype(F.lt(positions, F.expand_dims(lengths, -1)), as_dtype(dtype).numpy)

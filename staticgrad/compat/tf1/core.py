@@ -40,7 +40,7 @@ from ...ops.pytree import Container, unflatten
 from ...ops.random import OwnGenerator, Place, next_place, normal_op, seeded_normal_op, seeded_uniform_op, stream_seed
 from ...ops.random import uniform_op as uniform_op
 from ...ops.rules import Rule, arithmetic
-from ...ops.sized import different, nonzero_op, positions_op
+from ...ops.sized import counted_op, different, nonzero_op, positions_op
 from ...static import Operation as Effect
 from ...static import Variable as StaticVariable
 from ...static import get_default_session
@@ -58,9 +58,9 @@ __all__ = [
     "OpDef", "OwnGenerator", "Place", "REGISTRY", "Rule", "SourceRun", "StaticVariable", "StaticgradError", "Symbol",
     "TensorType", "UnknownExtentError", "UnrankedType", "Written", "X86", "all_gather_op", "all_reduce_op", "apply",
     "arithmetic", "as_dtype", "begin_default_graph", "bool_", "bounded", "buckets", "call_symbols", "communicate",
-    "communicators", "control_of", "cross_entropy", "defer", "different", "dispatch", "distributions", "element", "enter_paths",
-    "fill_histogram", "fill_image", "fill_text", "finfo", "fits", "flatten", "float64", "from_json", "functional",
-    "functional_log_softmax", "gamma_quantile", "get_default_session", "get_rank", "get_world_size", "has_rank",
+    "communicators", "control_of", "counted_op", "cross_entropy", "defer", "different", "dispatch", "distributions", "element",
+    "enter_paths", "fill_histogram", "fill_image", "fill_text", "finfo", "fits", "flatten", "float64", "from_json",
+    "functional", "functional_log_softmax", "gamma_quantile", "get_default_session", "get_rank", "get_world_size", "has_rank",
     "init_process_group", "is_initialized", "joined", "linalg", "lock", "module", "named_dtype", "narrowed", "next_place",
     "node_named", "nonzero_op", "normal_op", "normalize_axis", "ours", "pad", "parted", "partial_values", "placeholder_of",
     "positions_op", "postorder", "protocol", "python_call_op", "pytree", "reached", "replacing", "running_product",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...base.types import UnrankedType
-from ...ir import REGISTRY, Cell, Deferred, Graph, Node, Region, Result, failing, literal
+from ...ir import REGISTRY, Cell, Deferred, Graph, Node, Region, Result, Subgraph, failing, literal
 from ...ir.walks import reached
 from ...ops.deferred import has_deferred
 
@@ -40,7 +40,7 @@ class FunctionalGraph:
         nodes = self.graph.nodes
         if any(True for n in nodes if n.op.sized or isinstance(n.type, UnrankedType)):
             return True
-        return any(has_deferred(n) for n in nodes if isinstance(n.op.emit, (Deferred, Region)))
+        return any(has_deferred(n) or _sized_inside(n) for n in nodes if isinstance(n.op.emit, (Deferred, Region)))
 
     @property
     def kept(self) -> list[Node]:
@@ -56,6 +56,12 @@ class FunctionalGraph:
     @property
     def results(self) -> list[Node]:
         return [*self.fetches, *(value for _, value in self.assigns)]
+
+
+def _sized_inside(node: Node) -> bool:
+    """Whether a body of a loop or branch has extents that the run decides."""
+    bodies = [body for body in node.attrs.values() if isinstance(body, Subgraph)]
+    return any(inner.op.sized or _sized_inside(inner) for body in bodies for inner in body.nodes)
 
 
 def functionalize(

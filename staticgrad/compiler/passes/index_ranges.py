@@ -155,6 +155,8 @@ def range_of(node: Node, known: dict[Node, Range], depth: int) -> Range:
 
 
 def _range(node: Node, types: Sequence[TensorType], given: Sequence[Range]) -> Range:
+    if not all(kind.static for kind in types):
+        return None
     if node.op.range is not None:
         return node.op.range(types, node.attrs, *given)
     if isinstance(node.op.emit, View):
@@ -168,4 +170,6 @@ def _range(node: Node, types: Sequence[TensorType], given: Sequence[Range]) -> R
 
 
 def _within(found: Range, index: TensorType, extent: int) -> bool:
+    if not index.static or extent is None:  # in a body; the program of the part in which it lies checks it
+        return True
     return index.size == 0 or (found is not None and found[0] >= 0 and found[1] < extent)

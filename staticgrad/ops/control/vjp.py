@@ -132,12 +132,20 @@ def residuals(joint: Joint, loop: Loop, needs: Sequence[Node], remat: bool) -> l
     """Which early values the forward loop puts on stacks. With `remat`: only carries."""
     given = {*loop.const_params, *loop.item_params}
     kept: dict[Node, None] = {}
+    opened: set[Node] = set()
+    """Values with extents that the run decides, which differ between iterations: no stack holds them."""
+    for node in joint.graph.nodes:
+        if node.op.sized or not (node.type.static or opened.isdisjoint(node.inputs)):
+            opened.add(node)
+
+    def again(node: Node) -> bool:
+        return remat or node in opened or _cheap(node)
 
     def leaves(root: Node) -> list[Node]:
         """The ancestors of a value, up to expensive ones."""
 
         def ends(node: Node) -> bool:
-            return node in loop.carry_params or not (remat or _cheap(node))
+            return node in loop.carry_params or not again(node)
 
         def read(node: Node) -> list[Node]:
             if node in given or node in kept or ends(node):
@@ -147,7 +155,7 @@ def residuals(joint: Joint, loop: Loop, needs: Sequence[Node], remat: bool) -> l
         return [node for node in reached([root], read) if not (node in given or node in kept) and ends(node)]
 
     for node in needs:
-        if remat or not _cheap(node) or isinstance(node.op.emit, View) or _unkeepable(node):
+        if remat or node in opened or not _cheap(node) or isinstance(node.op.emit, View) or _unkeepable(node):
             kept.update(dict.fromkeys(leaves(node)))
     for node in needs:
         if leaves(node):
