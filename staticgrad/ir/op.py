@@ -286,8 +286,8 @@ def over(op: OpDef, dtype: np.dtype) -> OpDef:
     It is a record of its own, so rules of rewriting, kernels and everything else that is made for the op over numbers with
     which kernels compute leave it alone.
     """
-    if op in BASES:
-        return op
+    if op in BASES:  # complex numbers come first: no kernel has them
+        return over(BASES[op], dtype) if dtype.kind == "c" else op
     key = "half" if dtype in HALF else dtype.kind, op
     made = OVER.get(key)
     if made is None:

@@ -638,7 +638,7 @@ cast = define(
     vjp=(_cast_vjp,),
     emit=Pointwise("cast"),
     promote=keep,
-    complex=OverComplex("linear", eval=_complex_cast_eval),
+    complex=OverComplex("linear", eval=_stored_cast_eval),
     stored=_stored_cast_eval,
 )
 

@@ -115,6 +115,22 @@ def test_casts_go_by_way_of_float32():
     assert sg.tensor([-2.5], dtype="bfloat16").long().item() == -2
 
 
+@pytest.mark.parametrize("target", ["complex64", "complex128"])
+@pytest.mark.parametrize("kind", [*KINDS, "uint16", "uint64"])
+def test_casts_to_complex_numbers(kind: str, target: str):
+    x = np.array([0, 1, 3]).astype(as_dtype(kind))
+    graph = sg.Graph()
+    with graph.as_default():
+        given = sg.placeholder(kind, [3])
+        made = given.to(as_dtype(target))
+    with sg.Session(graph=graph) as sess:
+        found = sess.run(made, {given: x})
+    compiled = sg.compile(lambda x: x.to(as_dtype(target)))(sg.tensor(x))
+    for y in (found, compiled.numpy(), sg.tensor(x).to(as_dtype(target)).numpy()):
+        assert y.dtype == target
+        assert y.tolist() == [0, 1, 3]
+
+
 @EACH
 def test_creation_and_views(kind: str):
     x = sg.arange(6, dtype=kind).reshape(2, 3)
