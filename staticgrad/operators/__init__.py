@@ -27,7 +27,7 @@ from .memory import in_format, layout_of, lies_in, span_of
 from .methods import WRITERS, Operators, foreign, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .overrides import NOBODY, ORDINARY, disabled_torch_function, taken, takes_over, taking, untaken
-from .rounding import autocasting, autocasts, rounded_once, to_precision
+from .rounding import autocasting, autocasts, rounded_once, to_precision, weight_in
 from .sizes import Count, Size, count_of
 from .spelling import (
     INPLACE,
@@ -134,6 +134,7 @@ __all__ = [
     "torch_function",
     "untaken",
     "viewed",
+    "weight_in",
     "warn_former",
     "with_example",
 ]

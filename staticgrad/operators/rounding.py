@@ -103,6 +103,11 @@ def rounded_once(function: Function) -> Function:
     return call  # type: ignore[return-value]
 
 
+def weight_in(dtype: Any, number: Any) -> Any:
+    """A number by which operands of a dtype are weighted: PyTorch takes it in their dtype where that has 16 bits."""
+    return float(dtype.type(number)) if dtype in HALF else number
+
+
 def _recast(of: Any, to: Any, x: Any, shape: Any = None) -> Any:
     """Tensors of one dtype, and of one shape if that is given, in another dtype; anything else as it is."""
     if isinstance(x, Operators):

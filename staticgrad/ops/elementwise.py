@@ -22,9 +22,11 @@ from ..operators import (
     enter_as,
     frontends,
     numpy_twin,
+    rounded_once,
     routed,
     spelled,
     torch_function,
+    weight_in,
 )
 from . import pointwise
 from .host_functions import fmod
@@ -61,15 +63,22 @@ _trunc_divide = written(
 _apply_add, _apply_sub, _apply_div = binary(pointwise.add), binary(pointwise.sub), binary(pointwise.div)
 
 
-def _weighted(name: str, x: Any, other: Any, alpha: Any) -> Any:
-    """`alpha * other`, in a dtype that the result has. Raises DTypeError for a float beside integers, as PyTorch."""
+def _weighted(name: str, combine: Any, x: Any, other: Any, alpha: Any) -> Any:
+    """`combine(x, alpha * other)`, in the dtype of x and other. Raises DTypeError for a float beside integers, as PyTorch."""
+    if is_scalar(alpha) and alpha == 1:
+        return combine(x, other)
     if not isinstance(alpha, Operators):
         kinds = [category(dtype_of(v)) for v in (x, other)]
         if isinstance(alpha, float) and max(kinds) < 2:
             raise DTypeError(f"{name}: for integral input tensors, argument alpha must not be a floating point number")
         if isinstance(alpha, bool) and max(kinds) > 0:
             raise DTypeError(f"{name}: boolean alpha only supported for boolean results")
-    return other * alpha
+    return _combined(combine, x, other, alpha if isinstance(alpha, Operators) else weight_in(promoted(x, other), alpha))
+
+
+@rounded_once
+def _combined(combine: Any, x: Any, other: Any, alpha: Any) -> Any:
+    return combine(x, other * alpha)
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
@@ -80,7 +89,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
         tensor([21., 42.])
     """
     if alpha.__class__ is not int or alpha != 1:
-        other = _weighted("add", input, other, alpha) if not (is_scalar(alpha) and alpha == 1) else other
+        return _weighted("add", _apply_add, input, other, alpha)  # type: ignore[no-any-return]
     return _apply_add(input, other)
 
 
@@ -92,7 +101,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
         tensor([0., 1.])
     """
     if alpha.__class__ is not int or alpha != 1:
-        other = _weighted("sub", input, other, alpha) if not (is_scalar(alpha) and alpha == 1) else other
+        return _weighted("sub", _apply_sub, input, other, alpha)  # type: ignore[no-any-return]
     return _apply_sub(input, other)
 
 

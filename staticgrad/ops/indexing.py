@@ -39,6 +39,7 @@ from ..operators import (
     tensor_method,
     torch_function,
     warn_former,
+    weight_in,
 )
 from .gathering import along_op, bounded, gather_op, index_add_op
 from .operands import ndim_of
@@ -108,7 +109,8 @@ def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike, *
     if ndim_of(source) != ndim_of(x) > 1:
         raise ShapeError(f"index_add: source needs as many axes as x, got {ndim_of(source)} and {ndim_of(x)}")
     if isinstance(alpha, Operators) or alpha != 1:
-        source = F.astype(F.mul(source, alpha), x.dtype)
+        weight = alpha if isinstance(alpha, Operators) else weight_in(x.dtype, alpha)
+        source = F.astype(F.mul(source, weight), x.dtype)
     if axis == 0:
         return apply(index_add_op, x, source, index)
     return F.swapaxes(apply(index_add_op, F.swapaxes(x, 0, axis), F.swapaxes(source, 0, axis), index), 0, axis)

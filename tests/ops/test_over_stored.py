@@ -53,6 +53,19 @@ def test_each_op_rounds_once(kind: str):
 
 
 @EACH
+def test_sums_with_a_weight_round_it_and_then_once(kind: str):
+    x, y = sg.tensor(drawn(kind, 50)), sg.tensor(drawn(kind, 50)[::-1].copy())
+    weight = float(as_dtype(kind).type(0.3))
+    for op, sign in ((sg.add, 1), (sg.sub, -1)):
+        expected = bits((x.float() + sign * weight * y.float()).to(kind))
+        assert np.array_equal(bits(op(x, y, alpha=0.3)), expected)
+        assert np.array_equal(bits(sg.compile(lambda x, y, op=op: op(x, y, alpha=0.3))(x, y)), expected)
+    places = sg.arange(50)
+    expected = bits((x.float() + (weight * y.float()).to(kind).float()).to(kind))
+    assert np.array_equal(bits(x.index_add(0, places, y, alpha=0.3)), expected)
+
+
+@EACH
 def test_products_accumulate_in_float32(kind: str):
     x, w = sg.ones(3, 4000, dtype=kind), sg.ones(4000, 2, dtype=kind)
     assert (x @ w).tolist() == [[4000.0 if kind == "float16" else 4000 // 16 * 16] * 2] * 3
