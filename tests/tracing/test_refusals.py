@@ -44,7 +44,10 @@ def test_results_that_can_not_be_put_together(kind):
 
 @pytest.mark.parametrize("ask", [copy.deepcopy, pickle.dumps, "{:.2f}".format])
 def test_symbols_are_not_copied_saved_or_formatted(ask):
-    for run in (lambda: sg.compile(ask)(sg.tensor(X)), lambda: ask(sg.placeholder(sg.float32, []))):
+    runs = [lambda: sg.compile(ask)(sg.tensor(X))]
+    if ask is not pickle.dumps:  # which takes a tensor with its graph
+        runs.append(lambda: ask(sg.placeholder(sg.float32, [])))
+    for run in runs:
         with sg.Graph().as_default(), pytest.raises(sg.TraceError, match="Python can't have"):
             run()
     assert sg.compile(lambda x: copy.copy(x) is x)(sg.tensor(X))
