@@ -76,6 +76,8 @@ def called(x: Any, name: str, arguments: Arguments | None, kind: str) -> Any:
     if arguments is None:
         return found() if callable(found) and name == "size" else found
     found = found(*arguments(x, np.shape(VALUES[kind])))
+    if getattr(found, "is_sparse", False):
+        return found.to_dense()
     return list(found) if name == "__iter__" else found
 
 

@@ -404,8 +404,11 @@ def _rows_put(x: Any, keys: Sequence[Any], shape: tuple[int, ...], value: Any, a
         checked = bounded(key, x, axis, negative=True)
         place = place * shape[axis] + checked if axis else checked
     rest = shape[count:]
-    spread = F.broadcast_to(F.astype(value, x.dtype), (*place.shape, *rest))
-    rows, values = F.reshape(x, (math.prod(shape[:count]), *rest)), F.reshape(spread, (math.prod(place.shape), *rest))
+    rows, value = F.reshape(x, (math.prod(shape[:count]), *rest)), F.astype(value, x.dtype)
+    if None in place.shape:  # the run decides how many places there are
+        values = F.reshape(F.broadcast_like(value, F.take(rows, place, 0)), (-1, *rest))
+    else:
+        values = F.reshape(F.broadcast_to(value, (*place.shape, *rest)), (math.prod(place.shape), *rest))
     places = F.reshape(place, (-1,))
     out = apply(index_add_op, rows, values, places) if accumulate else rows_written(rows, values, places)
     return F.reshape(out, shape)

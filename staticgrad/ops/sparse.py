@@ -288,7 +288,8 @@ class SparseTensor:
             f"indices={_indented(self._places, 'tensor(indices=')}",
             f"values={_indented(self._entries, '       values=')}",
         ]
-        parts += [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
+        count = self._entries.shape[0]  # None in a graph, where the run decides it
+        parts += [f"size={tuple(self.shape)}", f"nnz={'?' if count is None else count}"]
         parts += [] if self.dtype in (get_default_dtype(), int64) else [f"dtype={self.dtype!r}"]
         return f"tensor({f',{chr(10)}       '.join(parts[:3])}, {', '.join([*parts[3:], f'layout={LAYOUT}'])})"
 

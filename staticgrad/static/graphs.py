@@ -244,7 +244,8 @@ def element(graph: ir.Graph, thing: Any) -> Node:
         )
     node = thing if isinstance(thing, Node) else getattr(thing, "node", None)
     if not isinstance(node, Node):
-        raise GraphError(f"Can not convert a {type(thing).__name__} into a Tensor or Operation.")
+        advice = ["fetch its parts, x.indices() and x.values(), or x.to_dense()"] if getattr(thing, "is_sparse", False) else []
+        raise GraphError(f"Can not convert a {type(thing).__name__} into a Tensor or Operation.", *advice)
     if node not in graph:
         raise GraphError(
             f"Tensor {node.name or node.op.name!r} is not an element of this graph.",

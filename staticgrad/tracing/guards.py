@@ -11,6 +11,7 @@ import itertools
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from keyword import iskeyword
 from operator import is_
 from typing import Any, NamedTuple, TypeGuard, TypeVar, overload
@@ -115,7 +116,7 @@ def slot(x: Any, name: str) -> Any:
     for base in order_of(type(x)):
         found = body_of(base).get(name)
         if type(found) is types.WrapperDescriptorType:
-            return found.__get__(x)
+            return found.__get__(x) if x is not None else partial(found, x)  # a descriptor takes None for no object
     return MISSING
 
 

@@ -284,3 +284,35 @@ def test_in_the_body_of_a_loop():
         for a, b, c in zip(eager, compiled, sess.run(fetches, {x: X}), strict=True):
             np.testing.assert_allclose(b, a, rtol=1e-12)
             np.testing.assert_allclose(c, a, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["complex64", "float16", "bfloat16", "uint16"])
+def test_other_dtypes(kind):
+    mask = np.array([1, 0, 1, 1, 0], bool)
+    graph = sg.Graph()
+    with graph.as_default():
+        x, m = sg.placeholder(kind, [5]), sg.placeholder("bool", [5])
+        y = sg.cat([x[m], x])
+    with sg.Session(graph=graph) as sess:
+        found = sess.run(y, {x: np.arange(5), m: mask})
+    assert found.dtype == x.dtype
+    assert found.tolist() == [0, 2, 3, *range(5)]
+
+
+@pytest.mark.parametrize("numerics", ["fast", "strict"])
+def test_sparse_tensors_of_a_run(numerics):
+    value = X * M
+    fn = sg.compile(lambda x: (x.to_sparse() * 2).to_dense(), on_break="error", numerics=numerics)
+    np.testing.assert_array_equal(fn(sg.tensor(value)).numpy(), value * 2)
+    graph = sg.Graph()
+    with graph.as_default():
+        x = sg.placeholder("float64", [6, 4])
+        y = x.to_sparse()
+        assert "nnz=?" in repr(y)
+        dense, parts = y.to_dense(), [y.indices(), y.values()]
+    with sg.Session(graph=graph, numerics=numerics) as sess:
+        np.testing.assert_array_equal(sess.run(dense, {x: value}), value)
+        places, values = sess.run(parts, {x: value})
+        np.testing.assert_array_equal(value[tuple(places)], values)
+        with pytest.raises(sg.errors.GraphError, match=r"fetch its parts, x.indices\(\) and x.values\(\)"):
+            sess.run(y, {x: value})

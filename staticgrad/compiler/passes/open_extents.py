@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...base.types import OpenType, StackType, TensorType, TupleType
-from ...ir import REGISTRY, Attribute, Graph, Node, OpDef, may_fail
+from ...ir import REGISTRY, Attribute, Graph, Node, OpDef, OverComplex, may_fail
 from ...ir.interpret import evaluate
 from ...operators import Symbol, lines_of
 from ...ops.control.subgraph_tracing import twin
@@ -67,6 +67,8 @@ part_op = OpDef(
         "kind": Attribute("the types of its results", lambda value, types: isinstance(value, TupleType)),
     },
     doc="A part of a program with extents that the run decides. Operands: the values that it reads.",
+    complex=OverComplex("own"),
+    stored=True,
 )
 
 
