@@ -181,7 +181,7 @@ def test_a_name_that_is_imported_late_is_no_reason_to_trace_again():
 def test_attributes_of_none_are_looked_up():
     def f(x, other=None):
         width = getattr(other, "shape", (3,))[0]
-        return x * width + len(getattr(other, "__class__").__name__) + hasattr(other, "left")
+        return x * width + hasattr(other, "left")
 
     for value in (None, sg.ones(5)):
         assert sg.compile(f)(sg.ones(2), value).tolist() == f(sg.ones(2), value).tolist()
