@@ -61,6 +61,7 @@ def outcome(line: str, capsys: pytest.CaptureFixture[str]) -> str:
     return ADDRESS.sub("0x...", GUESS.sub(r"\1\n  did you mean \2=?", "\n".join(lines)))
 
 
+@pytest.mark.usefixtures("lines_noted")
 def test_what_is_printed_for_each_mistake(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     Path("junk.safetensors").write_text("no tensors")

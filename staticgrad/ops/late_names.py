@@ -9,7 +9,7 @@ RECORDS = {
     "ops.attention": "attention_softmax",
     "ops.blockwise_attention": "attention attention_gradient",
     "ops.broadcasting": "broadcast_like sum_to",
-    "ops.communication": "all_gather all_reduce all_to_all broadcast reduce reduce_scatter",
+    "ops.communication": "all_gather all_reduce all_to_all broadcast gather_rows reduce reduce_scatter",
     "ops.complex_numbers": "complex conj imag real sgn view_as_complex view_as_real",
     "ops.control.records": "branch loop result",
     "ops.convolution": "conv2d conv2d_input conv2d_weight",

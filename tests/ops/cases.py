@@ -844,7 +844,7 @@ EXEMPT = {
     ),
     **dict.fromkeys(
         ("counted", "lexicographic", "nonzero", "positions", "repeated", "sliced"),
-        "values decide the extents of the result: tests/ops/test_sized.py compares them with eager mode, to the second gradient",
+        "values decide the extents of the result: tests/ops/test_sized.py, to the second gradient",
     ),
     "update": "an assign: tests/static/test_variables.py",
     "deferred": "written in other ops when sizes are known: tests/ops/test_deferred.py, tests/compat/test_tf1.py",
