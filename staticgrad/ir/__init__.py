@@ -1,6 +1,6 @@
 """The one IR of both modes: op records, nodes and graphs."""
 
-from .graph import Adjacency, Graph, Travelling, literal
+from .graph import Adjacency, Graph, OfGraph, Travelling, literal
 from .lowering import (
     Call,
     Clear,
@@ -74,6 +74,7 @@ __all__ = [
     "Native",
     "Order",
     "Node",
+    "OfGraph",
     "OpDef",
     "OverComplex",
     "Pointwise",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -351,6 +352,31 @@ class Graph:
         return f"<Graph of {len(self.nodes)} nodes>"
 
 
+class OfGraph:
+    """What stands for a node of a graph. A pickle has the graph and the node's name, for it may arrive before the nodes do."""
+
+    __slots__ = ("__weakref__", "graph", "node")
+
+    graph: Graph
+    node: Node
+
+    def __reduce__(self) -> Any:
+        return _bare, (type(self),), (self.graph, self.graph.name_of(self.node))
+
+    def __setstate__(self, state: tuple[Graph, str]) -> None:
+        self.graph, name = state
+        self.graph.awaited(partial(self._find, name))
+
+    def _find(self, name: str, graph: Graph) -> None:
+        node = graph.by_name(name)
+        assert node is not None
+        self.node = node
+
+
+def _bare(kind: type[OfGraph]) -> OfGraph:
+    return kind.__new__(kind)
+
+
 def _row(node: Node, number: Mapping[Node, int]) -> tuple[Any, ...]:
     """A node for a pickle."""
     attrs = {
@@ -368,17 +394,17 @@ class Travelling:
         self.holder, self.function, self.where = holder, function, where
 
     def __reduce__(self) -> Any:
-        for library in (pickle, by_value()):
-            if library is not None:
-                try:
-                    return pickle.loads, (library.dumps(self.function),)
-                except Exception:
-                    continue
+        failed: Exception | None = None
+        for library in filter(None, (pickle, by_value())):
+            try:
+                return pickle.loads, (library.dumps(self.function),)
+            except Exception as error:  # whatever the function's own objects raise
+                failed = error
         raise GraphError(
             f"{self.holder} holds {self.function!r}, which can't be pickled",
             "define it at the top level of a module, or let cloudpickle send it",
             where=self.where,
-        )
+        ) from failed
 
 
 def literal(array: np.ndarray) -> dict[str, Literal]:

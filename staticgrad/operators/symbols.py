@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from ..base.dtypes import ANY_DTYPE, PUBLIC, DType
 from ..base.types import INEXACT, DTypeLike, ShapeLike, UnrankedType, normalize_axis
 from ..errors import GraphError, TraceError
-from ..ir import Graph, Layout, Node
+from ..ir import Graph, Layout, Node, OfGraph
 from . import misuse
 from .dispatch import F, frontends
 from .former_names import FormerNode
@@ -106,14 +105,14 @@ def trains(node: Node) -> bool:
     return TRAINS[node]
 
 
-class Symbol(Operators):
+class Symbol(Operators, OfGraph):
     """A tensor of a graph that has no value yet. Hashable by identity, so it can be a key of a feed.
 
     It has the eager tensor's attributes and methods. A method that can't mean the same raises an error that gives the
     alternative.
     """
 
-    __slots__ = ("__weakref__", "graph", "node")
+    __slots__ = ()
 
     _is_tensor = True
     """Whether `isinstance(x, sg.Tensor)` holds."""
@@ -356,17 +355,7 @@ class Symbol(Operators):
         """A tensor of a user's graph goes with the graph, as a pickled session does."""
         if not self.graph.lasts:
             self._no_value("what could be saved", "save what Session.run, or the compiled function, gives")
-        return new_symbol, (type(self),), (self.graph, self.graph.name_of(self.node))
-
-    def __setstate__(self, state: tuple[Graph, str]) -> None:
-        self.graph, name = state
-        self.graph.awaited(partial(self._find, name))
-
-    def _find(self, name: str, graph: Graph) -> None:
-        """Take the node of this name in the graph, which has arrived."""
-        node = graph.by_name(name)
-        assert node is not None
-        self.node = node
+        return super().__reduce__()
 
     def backward(self, *args: Any, **kwargs: Any) -> None:
         raise TraceError(
@@ -377,8 +366,3 @@ class Symbol(Operators):
     def __repr__(self) -> str:
         where = self.node.where
         return f"<sg.Symbol {self.name!r} {self.node.type}{' ' + where.short if where else ''}>"
-
-
-def new_symbol(kind: type[Symbol]) -> Symbol:
-    """One that gets its graph and node later."""
-    return kind.__new__(kind)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import HALF
 from ..base.number_limits import finfo
 from ..base.types import FLOATING, INEXACT, bool_, category, complex128, float64, is_scalar, to_float
 from ..errors import ArgumentError, DTypeError
@@ -67,12 +68,15 @@ def _weighted(name: str, combine: Any, x: Any, other: Any, alpha: Any) -> Any:
     """`combine(x, alpha * other)`, in the dtype of x and other. Raises DTypeError for a float beside integers, as PyTorch."""
     if is_scalar(alpha) and alpha == 1:
         return combine(x, other)
+    dtypes = dtype_of(x), dtype_of(other)
     if not isinstance(alpha, Operators):
-        kinds = [category(dtype_of(v)) for v in (x, other)]
-        if isinstance(alpha, float) and max(kinds) < 2:
+        kind = max(map(category, dtypes))
+        if isinstance(alpha, float) and kind < 2:
             raise DTypeError(f"{name}: for integral input tensors, argument alpha must not be a floating point number")
-        if isinstance(alpha, bool) and max(kinds) > 0:
+        if isinstance(alpha, bool) and kind > 0:
             raise DTypeError(f"{name}: boolean alpha only supported for boolean results")
+    if HALF.isdisjoint(dtypes):
+        return combine(x, other * alpha)
     return _combined(combine, x, other, alpha if isinstance(alpha, Operators) else weight_in(promoted(x, other), alpha))
 
 

@@ -180,6 +180,7 @@ def _general(x: Any, key: Any) -> Tensor:
     if keys and isinstance(keys[0], Symbol) and _is_mask(keys[0]) and keys[0].ndim and all(k == slice(None) for k in keys[1:]):
         from .sized import leading
 
+        _check_mask(keys[0], x, 0)
         rows: Tensor = leading(x, keys[0])
         return rows
     return _subscript(x, _unmask(keys, x))
@@ -272,6 +273,12 @@ def ints_first(array: np.ndarray, keys: tuple[Any, ...]) -> tuple[np.ndarray, tu
     return array[tuple(whole)], tuple([k for k, is_int in zip(keys, ints, strict=True) if not is_int])
 
 
+def _check_mask(mask: Any, x: Any, axis: int) -> None:
+    """Raises IndexRangeError unless a mask has the extents of x from an axis on, as far as they are known."""
+    if any(None not in (a, b) and a != b for a, b in zip(mask.shape, x.shape[axis : axis + mask.ndim], strict=True)):
+        raise IndexRangeError(f"a mask of shape {shape_text(mask.shape)} doesn't fit x of shape {shape_text(x.shape)}")
+
+
 def _unmask(keys: list[Any], x: Any) -> list[Any]:
     """Boolean masks as the integer arrays of their true positions; one without axes as a position along a new axis."""
     if any(isinstance(k, Symbol) and _is_mask(k) for k in keys):
@@ -282,9 +289,7 @@ def _unmask(keys: list[Any], x: Any) -> list[Any]:
         if not _is_mask(k):
             result.append(k)
         elif k.ndim:
-            extents = tuple(x.shape[axis : axis + k.ndim])
-            if any(None not in (a, b) and a != b for a, b in zip(k.shape, extents, strict=True)):
-                raise IndexRangeError(f"a mask of shape {shape_text(k.shape)} doesn't fit x of shape {shape_text(x.shape)}")
+            _check_mask(k, x, axis)
             result.extend(np.nonzero(k) if isinstance(k, np.ndarray) else mask_keys(k))
         else:
             result.append(Along(np.zeros(int(k), np.int64) if isinstance(k, np.ndarray) else mask_keys(k)[0]))

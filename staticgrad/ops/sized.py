@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.types import FLOATING, TensorType, bool_, broadcast_shapes, float64, int64, shape_text
-from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from ..base.types import FLOATING, TensorType, bool_, broadcast_shapes, float64, int64
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OpDef, define
 from ..operators import F, Symbol, apply, concrete
 from . import attributes as at
@@ -125,8 +125,6 @@ def masked(x: Any, mask: Any) -> Any:
 def leading(x: Any, mask: Any) -> Any:
     """The slices of x where a mask of its first axes holds."""
     axes = ndim_of(mask)
-    if any(None not in (a, b) and a != b for a, b in zip(mask.shape, x.shape, strict=False)):
-        raise IndexRangeError(f"a mask of shape {shape_text(mask.shape)} doesn't fit x of shape {shape_text(x.shape)}")
     rows = x if axes == 1 else F.reshape(x, (-1, *x.shape[axes:]))
     return F.take(rows, apply(positions_op, concrete(mask)), 0)
 
@@ -142,10 +140,9 @@ def columns(x: Any) -> tuple[Any, ...]:
     return tuple(F.unbind(apply(nonzero_op, concrete(x) if ndim_of(x) else F.reshape(concrete(x), (1,))), 1))
 
 
-def _slices(x: Any, dim: int | None) -> tuple[Any, int]:
-    """What is compared, along the first axis of it, and its number of axes then."""
-    rows = F.reshape(x, (-1,)) if dim is None else F.moveaxis(x, dim, 0)
-    return rows, ndim_of(rows)
+def _slices(x: Any, dim: int | None) -> Any:
+    """What is compared, along the first axis of it."""
+    return F.reshape(x, (-1,)) if dim is None else F.moveaxis(x, dim, 0)
 
 
 def _differs(rows: Any) -> Any:
@@ -159,7 +156,7 @@ def _differs(rows: Any) -> Any:
 
 def runs(x: Any, dim: int | None) -> tuple[Any, Any, Any]:
     """Of each run of equal elements, or slices along an axis, the first; the number of each one's run; the lengths."""
-    rows, _ = _slices(x, dim)
+    rows = _slices(x, dim)
     new = _differs(rows)
     first = apply(positions_op, new)
     number = F.cumsum(F.astype(new, int64), 0) - 1
@@ -172,8 +169,8 @@ def runs(x: Any, dim: int | None) -> tuple[Any, Any, Any]:
 def different(x: Any, dim: int | None) -> tuple[Any, Any, Any, Any]:
     """The different elements, or slices along an axis, in order; which of them each one is; how often each occurs, and where
     first."""
-    rows, axes = _slices(F.stop_gradient(x) if x.dtype.kind in FLOATING else x, dim)
-    order = F.argsort(rows, 0, stable=True) if axes == 1 else apply(lexicographic_op, rows)
+    rows = _slices(F.stop_gradient(x) if x.dtype.kind in FLOATING else x, dim)
+    order = F.argsort(rows, 0, stable=True) if ndim_of(rows) == 1 else apply(lexicographic_op, rows)
     sorted_rows = F.take(rows, order, 0)
     values, number, counts = runs(sorted_rows, 0)
     inverse = F.index_copy(F.zeros_like(number), 0, order, number)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..base.types import TensorType, bool_
 from ..errors import GraphError, user_line
-from ..ir import REGISTRY, Graph, Node
+from ..ir import REGISTRY, Graph, Node, OfGraph
 from ..operators import Symbol, Tensor, TensorLike, append, as_array, control_of, frontends, state
 from .graphs import element, get_default_graph
 
@@ -17,25 +16,13 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-class Operation:
+class Operation(OfGraph):
     """Something to run for its effect: `Session.run` returns None for it. Made by `group` and by initializers."""
 
-    __slots__ = ("__weakref__", "graph", "node")
+    __slots__ = ()
 
     def __init__(self, graph: Graph, node: Node):
         self.graph = graph
-        self.node = node
-
-    def __reduce__(self) -> Any:
-        return _new, (type(self),), (self.graph, self.name)
-
-    def __setstate__(self, state: tuple[Graph, str]) -> None:
-        self.graph, name = state
-        self.graph.awaited(partial(self._find, name))
-
-    def _find(self, name: str, graph: Graph) -> None:
-        node = graph.by_name(name)
-        assert node is not None
         self.node = node
 
     @property
@@ -133,8 +120,3 @@ def _flat(things: Iterable[Any]) -> Iterator[Any]:
             raise GraphError("group: None can't be run", "expected the result of an optimizer or an assign")
         else:
             yield thing
-
-
-def _new(kind: type[Operation]) -> Operation:
-    """One that gets its graph and node later."""
-    return kind.__new__(kind)
