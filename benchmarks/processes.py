@@ -63,6 +63,23 @@ def gpt(nn: Any, f: Any) -> Any:
     return Model()
 
 
+def residual(nn: Any, f: Any) -> Any:
+    def convolution(before: int, after: int, stride: int = 1) -> Any:
+        return nn.Sequential(nn.Conv2d(before, after, 3, stride, 1, bias=False), nn.BatchNorm2d(after))
+
+    class Block(nn.Module):  # type: ignore[misc]
+        def __init__(self, before: int, after: int, stride: int):
+            super().__init__()
+            self.first, self.second = convolution(before, after, stride), convolution(after, after)
+            self.shortcut = nn.Conv2d(before, after, 1, stride, bias=False) if before != after else nn.Identity()
+
+        def forward(self, x: Any) -> Any:
+            return f.relu(self.second(f.relu(self.first(x))) + self.shortcut(x))
+
+    blocks = [Block(16, 16, 1), Block(16, 32, 2), Block(32, 64, 2)]
+    return nn.Sequential(convolution(3, 16), nn.ReLU(), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+
+
 def factors(nn: Any, f: Any) -> Any:
     class Model(nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -82,6 +99,7 @@ CASES = {
     "digits": (digits, lambda rng: (rng.normal(size=(64, 64)).astype(np.float32), rng.integers(0, 10, 64))),
     "mlp": (wide, lambda rng: (rng.normal(size=(256, 1024)).astype(np.float32), rng.integers(0, 10, 256))),
     "gpt": (gpt, lambda rng: (rng.integers(0, 65, (16, 64)), rng.integers(0, 65, 16 * 64))),
+    "resnet": (residual, lambda rng: (rng.normal(size=(64, 3, 32, 32)).astype(np.float32), rng.integers(0, 10, 64))),
     "deepfm": (factors, lambda rng: (rng.integers(0, 1_000_000, (512, 26)), rng.integers(0, 2, 512))),
 }
 """Of each case the model and the whole batch."""

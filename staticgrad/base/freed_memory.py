@@ -1,8 +1,8 @@
 """What the C library does with memory that arrays have freed.
 
 By default glibc gives it back to the system as soon as some megabytes at the end of the heap are free. An array that is made
-afterwards has new pages, at each of which the system stops the program: a training step whose temporaries take 10 MB loses as
-much time so as by its arithmetic. Here the heap keeps up to `KEPT` bytes.
+afterwards has new pages, and the system stops the program at each of them: a training step whose temporaries take 10 MB loses
+as much time by that as by its arithmetic. Here the heap keeps up to `KEPT` bytes.
 """
 
 from __future__ import annotations
