@@ -17,12 +17,12 @@ from typing import Any
 
 from ..base.types import INEXACT
 from ..ir import OpDef, Pointwise, View
-from ..operators import Application, F, Level, apply
+from ..operators import Application, F, Level
 from ..ops.batching import linear, multilinear
 from ..ops.rules import compared, elementwise
 from .pull import by_rules
 from .recording import Recorded, Recording, Step, in_order, pull
-from .valued import Valued
+from .valued import Valued, perform
 
 
 class Forward(Level):
@@ -49,7 +49,7 @@ class Forward(Level):
         mine = [isinstance(x, Dual) and x.level is self for x in operands]
         primals = [x.value if m else x for x, m in zip(operands, mine, strict=True)]
         tangents = [x.tangent if m else None for x, m in zip(operands, mine, strict=True)]
-        out = apply(node.op, *primals, **node.attrs)
+        out = perform(node, primals)
         tangent = push(node, out, primals, tangents)
         if tangent is None:
             return out

@@ -14,10 +14,10 @@ from typing import Any
 
 from ..base.types import INEXACT
 from ..ir.walks import reached
-from ..operators import Application, Level, apply, frontends, lines_of
+from ..operators import Application, Level, frontends, lines_of
 from ..ops.control.vjp import joined
 from .pull import Edge, Pull, between, by_rules
-from .valued import Valued
+from .valued import Valued, perform
 
 _number = count().__next__
 
@@ -50,7 +50,7 @@ class Recording(Level):
     def process(self, node: Application, operands: list[Any]) -> Any:
         mine = [isinstance(x, Recorded) and x.level is self for x in operands]
         primals = [x.value if m else x for x, m in zip(operands, mine, strict=True)]
-        out = apply(node.op, *primals, **node.attrs)
+        out = perform(node, primals)
         rules = node.op.vjp
         if rules is None or node.type.dtype.kind not in INEXACT or not (self.always or frontends.recording()):
             return out

@@ -9,9 +9,15 @@ from typing import Any
 from ..errors import TransformError
 from ..ir import View
 from ..operators import Application, F, Level, Lifted, apply
+from ..ops.communication import communicate
 
 PRUNE = frozenset(2**n for n in range(4, 40))
 """Lengths of the list of views at which dead references are dropped."""
+
+
+def perform(node: Application, operands: Sequence[Any]) -> Any:
+    """The result of an op on what stands for its operands. An exchange comes after those before it in a graph."""
+    return (communicate if node.op.exchanges else apply)(node.op, *operands, **node.attrs)
 
 
 class Changeable(Lifted):

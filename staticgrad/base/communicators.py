@@ -40,6 +40,11 @@ PROMPT = 0.001
 """Seconds of waiting after which a process sleeps between two looks: others may need its CPU."""
 
 
+divided: dict[int, int] = {}
+"""By the id of a parameter whose gradient goes to one process alone, the rank of that one. An optimizer that knows nothing of
+it would leave the parameter as it is in the others. The entry goes with the parameter."""
+
+
 class DistError(StaticgradError, RuntimeError):
     """Processes that train together can't do what they are asked to.
 

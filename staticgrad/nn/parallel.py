@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..base.communicators import owners
+from ..base.communicators import divided, owners
 from ..base.devices import CPU, check_device
 from ..base.joining import Joinable, JoinHook
 from ..eager import tensor
@@ -115,6 +115,10 @@ class DistributedDataParallel(Module, Joinable):
             else {}
         )
         """By id of a parameter the process that gets its gradient; empty where all do."""
+        if found.size > 1:
+            divided.update(self._owners)
+            for parameter in trained if self._owners else ():
+                weakref.finalize(parameter, divided.pop, id(parameter), None)
         layers = [m for m in module.modules() if isinstance(m, (Embedding, EmbeddingBag)) and m.sparse]
         self._sparse = {id(layer.weight) for layer in layers}
         """Ids of the parameters of whose gradients few rows are not 0."""

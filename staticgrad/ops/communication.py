@@ -19,6 +19,7 @@ from ..base.types import TensorType, shape_text
 from ..errors import ArgumentError, DTypeError, GraphError, ShapeError
 from ..ir import Attribute, Exchange, Layout, Native, Node, OpDef, define
 from ..operators import F, Symbol, apply, state
+from ..operators.lifted import Lifted
 from . import attributes as at
 from .rules import keep
 
@@ -47,6 +48,8 @@ def communicate(record: OpDef, x: Any, **attrs: Any) -> Any:
         if attrs.get("reduction", "sum") not in LINEAR:
             raise DTypeError(f"{record.name} does not support {attrs['reduction']} on complex tensors", "reduce real numbers")
         return F.view_as_complex(communicate(record, F.view_as_real(x), **attrs))
+    if isinstance(x, Lifted):  # the transform exchanges what stands for it, through this function
+        return apply(record, x, **attrs)
     graph = x.graph if isinstance(x, Symbol) else None if state.tracer is None else state.tracer.graph
     last = None if graph is None else graph.last_exchange
     before = [] if graph is None or last is None or last not in graph.pred else [Symbol(graph, last)]
@@ -130,6 +133,24 @@ def _first(rule: Callable[..., Any]) -> Callable[[int], Callable[..., Any] | Non
     return lambda i: (lambda g, node, out, x, *before: rule(g, node.attrs)) if i == 0 else None
 
 
+def _pushed(node: Any, out: Any, primals: Any, tangents: Sequence[Any]) -> Any:
+    """The tangent: the same exchange of tangents, since it is linear."""
+    if "reduction" in node.attrs:
+        _linear(node.attrs)
+    return communicate(node.op, tangents[0], **node.attrs)
+
+
+def _together(takes: bool = False, gives: bool = False) -> Callable[..., Any]:
+    """A batching rule: all samples travel in one exchange. takes, gives: whether the first axis of a sample, and of its result,
+    is that of the processes, which stays in front."""
+
+    def rule(samples: Any, node: Any, x: Any, *before: Any) -> Any:
+        out = communicate(node.op, F.swapaxes(x, 0, 1) if takes else x, **node.attrs)
+        return F.swapaxes(out, 0, 1) if gives else out
+
+    return rule
+
+
 def _members(attrs: Any) -> dict[str, int]:
     return {"group_number": attrs["group_number"], "size": attrs["size"]}
 
@@ -180,6 +201,8 @@ all_reduce_op: OpDef = define(
     eval=_all_reduce,
     emit=_native("Iallreduce"),
     vjp=_first(lambda g, attrs: communicate(all_reduce_op, g, reduction=_linear(attrs), **_members(attrs))),
+    batch=_together(),
+    jvp=_pushed,
     promote=keep,
     stateful=True,
     fails=True,
@@ -193,6 +216,8 @@ reduce_op = define(
     eval=_reduce,
     emit=_native("Ireduce"),
     vjp=_first(lambda g, attrs: _reduce_cotangent(g, attrs)),
+    batch=_together(),
+    jvp=_pushed,
     promote=keep,
     stateful=True,
     fails=True,
@@ -206,6 +231,8 @@ broadcast_op = define(
     eval=_broadcast,
     emit=_native("Ibcast"),
     vjp=_first(lambda g, attrs: _broadcast_cotangent(g, attrs)),
+    batch=_together(),
+    jvp=_pushed,
     promote=keep,
     stateful=True,
     fails=True,
@@ -219,6 +246,8 @@ all_gather_op = define(
     eval=_all_gather,
     emit=_native("Iallgather"),
     vjp=_first(lambda g, attrs: communicate(reduce_scatter_op, g, reduction="sum", **_members(attrs))),
+    batch=_together(gives=True),
+    jvp=_pushed,
     promote=keep,
     stateful=True,
     fails=True,
@@ -244,6 +273,8 @@ reduce_scatter_op: OpDef = define(
     eval=_reduce_scatter,
     emit=_native("Ireduce_scatter_block"),
     vjp=_first(lambda g, attrs: _reduce_scatter_cotangent(g, attrs)),
+    batch=_together(takes=True),
+    jvp=_pushed,
     promote=keep,
     stateful=True,
     fails=True,
@@ -257,6 +288,8 @@ all_to_all_op: OpDef = define(
     eval=_all_to_all,
     emit=_native("Ialltoall"),
     vjp=_first(lambda g, attrs: communicate(all_to_all_op, g, **_members(attrs))),
+    batch=_together(takes=True, gives=True),
+    jvp=_pushed,
     promote=keep,
     stateful=True,
     fails=True,

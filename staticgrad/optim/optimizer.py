@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from ..base.communicators import divided
 from ..base.dtypes import PART_OF
 from ..base.types import get_default_dtype, part_dtype, shape_text
 from ..eager import Tensor, enable_grad, grad
@@ -392,6 +393,17 @@ class Optimizer(Hooked):
         groups = enumerate(self.param_groups)
         return {i: [(p, g) for p in group["params"] if (g := p.grad) is not None] for i, group in groups}
 
+    def _check_whole(self) -> None:
+        """Raises ArgumentError where processes have the gradients of some parameters each, and this optimizer would leave the
+        others as they are."""
+        for p in self.parameters():
+            if id(p) in divided:
+                raise ArgumentError(
+                    f'{type(self).__name__}: DistributedDataParallel(shard="gradients") gives the gradient of a parameter of '
+                    f"shape {shape_text(p.shape)} to process {divided[id(p)]} alone, so no other process would update it",
+                    f"optim.ZeroRedundancyOptimizer(model.parameters(), optim.{type(self).__name__}, ...) updates all of them",
+                )
+
     def _parts(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> Sequence[dict[int, list[tuple[Tensor, Any]]]]:
         """The gradients as those of steps that are taken one after another: several where a group names a parameter twice, or
         where one shares memory with another, which steps from the values that the one before has left."""
@@ -404,6 +416,8 @@ class Optimizer(Hooked):
     def _apply(self, gradients: dict[int, list[tuple[Tensor, Any]]], fresh: Sequence[Tensor] = ()) -> None:
         """One step for the parameters that have a gradient, by position of the group. fresh: those that take their first step,
         each time that a group names them."""
+        if divided:
+            self._check_whole()
         again = {id(p): p for pairs in gradients.values() for p, _ in pairs} if fresh else {}
         for p in fresh:
             if id(p) in again and self.state.get(p):

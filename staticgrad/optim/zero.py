@@ -73,6 +73,9 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         mine = {id(p) for p, owner in self._owned() if owner == self._group[1]}
         return {i: [(p, g) for p, g in pairs if id(p) in mine] for i, pairs in super()._gradients().items()}
 
+    def _check_whole(self) -> None:
+        """Each process updates what it owns."""
+
     def step(self, closure: Any = None) -> Any:
         """Update the parameters of this process, and take over the others."""
         from ..distributed.process_groups import member

@@ -486,6 +486,55 @@ def losses_with_sharded_state():
 
 
 @check
+def divided_gradients_need_an_optimizer_that_knows():
+    model = DistributedDataParallel(network(sg.float64), shard="gradients")
+    optimizer = optim.Adam(model.parameters(), lr=0.1)
+    before = [p.detach().clone() for p in model.parameters()]
+    model(sg.ones(2, 12, dtype=sg.float64)).sum().backward()
+    with pytest.raises(
+        sg.ArgumentError, match=r"Adam: .* to process \d alone.*\n.*\n  optim.ZeroRedundancyOptimizer\(model.param"
+    ):
+        optimizer.step()
+    assert all((p == q).all() for p, q in zip(model.parameters(), before, strict=True))
+    del model, optimizer
+    alone = nn.Linear(2, 2)
+    alone(sg.ones(1, 2)).sum().backward()
+    optim.SGD(alone.parameters(), lr=0.1).step()
+
+
+EXCHANGES = {
+    "all_reduce": lambda x: D.all_reduce(x * 2),
+    "reduce": lambda x: D.reduce(x * x, 1),
+    "broadcast": lambda x: D.broadcast(x.sin(), 1),
+    "all_gather": lambda x: sg.stack(D.all_gather(x * 3)),
+    "reduce_scatter": lambda x: D.reduce_scatter(sg.zeros(3, dtype=x.dtype), [x, x * x]),
+    "all_to_all": lambda x: sg.stack(D.all_to_all([sg.zeros(3, dtype=x.dtype)] * 2, [x, x.exp()])),
+}
+
+
+@check
+def exchanges_under_transforms():
+    """vmap sends all samples in one exchange; gradients and tangents of functions are those of the tape."""
+    x, t = (sg.tensor(np.random.default_rng(i + 2 * dist.get_rank()).normal(size=(4, 3))) for i in range(2))
+    for name, f in EXCHANGES.items():
+        rows = sg.stack([f(v) for v in x])
+        leaf = x.clone().requires_grad_()
+        sg.stack([f(v) for v in leaf]).square().sum().backward()
+        v, u = x[0].clone().requires_grad_(), sg.zeros_like(rows[0]).requires_grad_()
+        (back,) = sg.grad(f(v), v, u, create_graph=True)
+        (pushed,) = sg.grad((back * t[0]).sum(), u)  # linear in u: its derivative is the tangent
+        slope = sg.func.grad(lambda v, f=f: f(v).square().sum())
+        for mode in (lambda g: g, sg.compile):
+            for found, expected in (
+                (mode(sg.vmap(f))(x), rows),
+                (mode(sg.vmap(slope))(x), leaf.grad),
+                (mode(slope)(x[0]), leaf.grad[0]),
+                (mode(lambda x, t, f=f: sg.func.jvp(f, (x,), (t,))[1])(x[0], t[0]), pushed),
+            ):
+                assert_allclose(found.numpy(), expected.numpy(), rtol=1e-13, err_msg=name)
+
+
+@check
 def sharded_state():
     model = DistributedDataParallel(network(sg.float64), shard="gradients")
     optimizer = sharded(model)

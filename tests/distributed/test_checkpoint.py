@@ -96,8 +96,11 @@ def test_files_are_those_of_other_libraries(tmp_path):
     assert told["metadata"]["total_size"] == 24
     assert safetensors.load_file(tmp_path / told["weight_map"]["w"])["w"].shape == (2, 3)
     before = {*tmp_path.iterdir()}
+    for dead in (f"model.safetensors.index.json.{'a' * 16}.tmp", f"{'b' * 16}-00001-of-00002.safetensors.{'c' * 16}.tmp"):
+        (tmp_path / dead).write_text("{")  # of a process that died while it wrote
     checkpoint.async_save({"w": sg.zeros(2, 3)}, checkpoint_id=tmp_path).result()
     assert len({*tmp_path.iterdir()} & before) == 1 == len(before) - 1
+    assert len([*tmp_path.iterdir()]) == 2
 
 
 def test_errors(tmp_path):

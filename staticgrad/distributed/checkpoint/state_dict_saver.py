@@ -28,8 +28,10 @@ from . import index
 from .index import BytesStorageMetadata, ChunkStorageMetadata, Keys, Metadata, Shard, TensorStorageMetadata
 from .stateful import Stateful, state_of
 
-PART = re.compile(r"[0-9a-f]{16}-\d{5}-of-\d{5}\.safetensors(\.[0-9a-f]{16}\.tmp)?")
+OWN = r"[0-9a-f]{16}-\d{5}-of-\d{5}\.safetensors"
 """Names of the processes' files: an own one for each checkpoint, so no file that an index names is written again."""
+PART = re.compile(rf"{OWN}|({OWN}|{re.escape(index.FILE)})\.[0-9a-f]{{16}}\.tmp")
+"""These, and what a process leaves that dies while it writes one of them or the index."""
 
 
 class FileSystemWriter:
