@@ -4,11 +4,12 @@
     python -m benchmarks --unseen 1 [--json results.json]
     python -m benchmarks report results.json [more.json ...] [--output docs/performance.md]
     python -m benchmarks warmup [--case digits] [--json warmup.json] [--picture docs/images/warmup.svg]
+    python -m benchmarks costs [--case digits] [--output docs/costs.md]
 
 Runs each case on each backend that is installed, in fresh processes that take turns, after a check that they compute the
 same; prints tables with ratios, beside what is promised, and writes everything to a JSON file. `report` renders such
 files of one machine, as Markdown when it has an output. `--unseen` runs a group of workloads that the library was not tuned
-with (`cases/unseen/`). `warmup` shows the time of each of the first steps (`warmup.py`).
+with (`cases/unseen/`). `warmup` shows the time of each of the first steps (`warmup.py`), `costs` what comes before them.
 Peers run at their best settings: see `cases/`.
 """
 
@@ -27,7 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import cases, launch, limits, report, warmup  # noqa: F401  (cases: registers them)
+from . import cases, costs, launch, limits, report, warmup  # noqa: F401  (cases: registers them)
 from . import results as figures
 from .registry import BACKENDS, CASES
 
@@ -120,6 +121,9 @@ def main(arguments: list[str]) -> None:
         return
     if arguments[:1] == ["warmup"]:
         warmup.main(arguments[1:])
+        return
+    if arguments[:1] == ["costs"]:
+        costs.main(arguments[1:])
         return
     options = parse(arguments)
     try:

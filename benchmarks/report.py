@@ -10,7 +10,7 @@ from .registry import BACKENDS
 from .results import Row, Target
 
 VERDICT = {True: "met", False: "MISSED"}
-HEAD = """# Performance
+HEAD = """# Benchmarks
 
 Written by `python -m benchmarks report`; do not edit.
 

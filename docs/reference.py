@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import itertools
+import json
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -14,6 +16,19 @@ from typing import Any, NamedTuple
 
 import staticgrad as sg
 from staticgrad.operators import Operators
+
+
+def _beside(name: str) -> Any:
+    """A module in this folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+typeset = _beside("formulas").typeset
 
 ROOMS = {
     "tensors": ("Tensors", ("eager", "base", "random", "amp")),
@@ -84,7 +99,7 @@ class Page(NamedTuple):
 
 MOST = 25
 """Names on one page."""
-MEMBERS = 12
+MEMBERS = 11
 """Own methods from which on a class has a page of its own."""
 FAMILIES = {
     "rules": "Elementwise",
@@ -98,7 +113,7 @@ FAMILIES = {
 
 def families(paths: Sequence[str]) -> dict[str, list[str]]:
     """Names by the title of their page: large classes, and what one module defines. One family where all fit on one page."""
-    large = [path for path in paths if _members(value_of(path)) >= MEMBERS]
+    large = [path for path in paths if inspect.isclass(value_of(path)) and len(members(value_of(path))) >= MEMBERS]
     if len(paths) <= MOST and len(large) < 2:
         return {"": list(paths)}
     found: dict[str, list[str]] = {}
@@ -131,18 +146,10 @@ def _even(paths: list[str]) -> list[list[str]]:
     return [paths[a:b] for a, b in itertools.pairwise(ends)]
 
 
-def _members(value: Any) -> int:
-    """How many names of a class its entry documents."""
-    if not inspect.isclass(value):
-        return 0
-    inherited = {name for base in described(value) for name in dir(base)}
-    return len({name for name in dir(value) if not name.startswith("_")} - inherited - internal(value))
-
-
 def table(paths: Sequence[str]) -> str:
     """Names with their first sentences."""
     rows = [f"| [`{short(path)}`][{names()[path]}] | {sentence(path)} |" for path in paths]
-    return "\n".join(["| | |", "|---|---|", *rows])
+    return "\n".join(["| name | in short |", "|---|---|", *rows])
 
 
 def short(path: str) -> str:
@@ -154,7 +161,13 @@ def sentence(path: str) -> str:
     value = value_of(path)
     text = explained((inspect.getdoc(value) or "") if callable(value) or inspect.isclass(value) else "")
     first = re.split(r"(?<=[.:])\s+[A-Z`\[]|\n\n", f"{text}\n\n", maxsplit=1)[0]
-    return " ".join(first.split()).replace("|", "\\|")
+    return plain(" ".join(first.split()).replace("|", "\\|"))
+
+
+def plain(text: str) -> str:
+    """Prose in which stars are stars: the sign of a product, and of a power."""
+    parts = re.split(r"(`+[^`]*`+)", text)
+    return "".join(part if part.startswith("`") else part.replace("*", "\\*") for part in parts)
 
 
 REFERS = re.compile(r"(?:As )?`(?:nn\.)?functional\.(\w+)`[.,]")
@@ -249,6 +262,31 @@ def value_of(path: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
+def members(cls: type) -> list[str]:
+    """The methods and properties that a class's entry documents."""
+    inherited = {name for base in described(cls) for name in dir(base)}
+    own = [name for name in dir(cls) if not name.startswith("_") and name not in inherited | internal(cls)]
+    return [
+        name for name in own if isinstance(inspect.getattr_static(cls, name), property) or callable(getattr(cls, name, None))
+    ]
+
+
+def silent() -> list[str]:
+    """Public names and members without a sentence."""
+    found = []
+    for path, key in names().items():
+        value = value_of(path)
+        if path == key and callable(value) and not (inspect.getdoc(value) or "").strip():
+            found.append(path)
+        if path == key and inspect.isclass(value):
+            static = {name: inspect.getattr_static(value, name) for name in members(value)}
+            texts = {
+                name: inspect.getdoc(at if isinstance(at, property) else getattr(value, name)) for name, at in static.items()
+            }
+            found += [f"{path}.{name}" for name, text in texts.items() if not (text or "").strip()]
+    return found
+
+
 @cache
 def names() -> dict[str, str]:
     """Each documented path, and the first path of the same function or class: examples are stored under that."""
@@ -317,13 +355,100 @@ def in_modes(path: str) -> str:
 
 
 def completed(path: str, doc: str) -> str:
-    """A docstring as the site shows it: with the measured facts, and with the stored example where it has none."""
+    """A docstring as the site shows it: typeset formulas, its parameters as a list, the measured facts, PyTorch's page, and the
+    stored example where it has none."""
     key = names()[path]
     text, _, example = explained(doc).partition("\n\nExamples:\n")
     example = example or indent(examples().get(key, ""), "    ")
-    measured = " ".join(filter(None, (facts().get(key, ""), in_modes(key))))
+    known = " ".join(filter(None, (facts().get(key, ""), in_modes(key))))
+    listed = "\n".join(f"- **{name}**: {fact}" for name, fact in FACT.findall(known))
+    theirs = "\n".join(filter(None, (listed, f"- **In PyTorch**: {in_torch(key)}" if in_torch(key) else "")))
     alias = f"The same as [`sg{key.removeprefix('staticgrad')}`][{key}]." if key != path else ""
-    return "\n\n".join(filter(None, (text, alias, measured, f"Examples:\n{example}" if example else ""))).strip()
+    parts = (described_with_parameters(value_of(path), text), alias, theirs, f"Examples:\n{example}" if example else "")
+    return "\n\n".join(filter(None, parts)).strip()
+
+
+FACT = re.compile(r"([A-Z][a-z]+(?: in the example)?): (.*?)\.(?=\s[A-Z][a-z]+(?: in the example)?: |$)", re.DOTALL)
+"""One of the measured facts."""
+
+PARAMETERS = Path(__file__).with_name("parameters.txt")
+"""What parameters of a name mean wherever a docstring does not say more."""
+
+
+@cache
+def meanings() -> dict[str, str]:
+    lines = PARAMETERS.read_text(encoding="utf-8").splitlines()
+    return dict(line.split(": ", 1) for line in lines)
+
+
+def meaning(name: str, place: str) -> str:
+    """What a name means where a docstring says nothing of it; `name@word` is its meaning in places whose name has the word."""
+    for key, text in meanings().items():
+        if "@" in key and key.partition("@")[0] == name and key.partition("@")[2] in place:
+            return text
+    return meanings().get(name, "")
+
+
+def parameters_of(value: Any) -> list[inspect.Parameter]:
+    """Those that callers write."""
+    try:
+        found = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    passed_on = {("args", inspect.Parameter.VAR_POSITIONAL), ("kwargs", inspect.Parameter.VAR_KEYWORD)}
+    hidden = ("self", "cls")
+    return [p for p in found if p.name not in hidden and not p.name.startswith("_") and (p.name, p.kind) not in passed_on]
+
+
+def described_with_parameters(value: Any, text: str) -> str:
+    """A description with its formulas typeset and a list of parameters: what it says of each, or what the name means."""
+    given = parameters_of(value)
+    shown = typeset(text, {p.name for p in given})
+    shown = shown if shown != text else plain(text)
+    if not given or re.search(r"^(Args|Arguments|Parameters):$", text, re.MULTILINE):
+        return shown
+    prose, place = " ".join(text.split()), getattr(value, "__qualname__", "").lower()
+    lines = [f"    {p.name}: {said_of(p.name, prose) or meaning(p.name, place)}".rstrip() for p in given]
+    return "\n\n".join(filter(None, (shown, "Args:\n" + "\n".join(line if ": " in line else f"{line} " for line in lines))))
+
+
+def said_of(name: str, prose: str) -> str:
+    """The clause of a description that is about a parameter."""
+    written = rf"`{re.escape(name)}`|{re.escape(name)}"
+    found = re.search(rf"(?:^|[.;,:] )(?:{written})(?: \([^)]*\))?: ([^;]+?)(?=[.;](?:\s|$)|$)", prose)
+    found = found or re.search(
+        rf"(?:^|[.;:] )`{re.escape(name)}` ((?:is|are|adds?|gives?|says?|names?|may)\b[^;]+?)(?=[.;](?:\s|$)|$)", prose
+    )
+    return found[1].strip() if found else ""
+
+
+TORCH_PAGES = {
+    "torch": "torch.{}",
+    "torch.nn": "torch.nn.{}",
+    "torch.nn.functional": "torch.nn.functional.{}",
+    "torch.optim": "torch.optim.{}",
+    "torch.optim.lr_scheduler": "torch.optim.lr_scheduler.{}",
+    "torch.linalg": "torch.linalg.{}",
+    "torch.fft": "torch.fft.{}",
+    "torch.func": "torch.func.{}",
+}
+"""The pages of PyTorch's documentation that have one name each."""
+
+
+@cache
+def torch_names() -> dict[str, frozenset[str]]:
+    known = json.loads((Path(__file__).parents[1] / "tools" / "torch_names.json").read_text(encoding="utf-8"))
+    return {space: frozenset(own) for space, own in known.items() if isinstance(own, list)}
+
+
+def in_torch(path: str) -> str:
+    """A link to the page of PyTorch's documentation, for names that it documents."""
+    module, _, name = path.rpartition(".")
+    space = TORCH.get(module, module.replace("staticgrad", "torch", 1))
+    if space not in TORCH_PAGES or name not in torch_names().get(space, ()):
+        return ""
+    page = TORCH_PAGES[space].format(name)
+    return f"[`{page}`](https://docs.pytorch.org/docs/stable/generated/{page}.html)"
 
 
 def _is_public(cls: type) -> bool:

@@ -6,10 +6,14 @@ import ast
 import importlib
 import importlib.util
 import inspect
+import itertools
+import math
+import re
 from pathlib import Path
 from typing import Any
 
 import griffe
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 import staticgrad as sg
@@ -23,14 +27,22 @@ REFERENCE: dict[str, Any] = {}
 
 MENU = [
     {"Home": "index.md"},
-    {"Start here": "start.md"},
-    {"The same model three ways": "modes.md"},
-    {"Coming from": [{"PyTorch": "from_torch.md"}, {"TensorFlow 1": "from_tf1.md"}, {"JAX": "from_jax.md"}]},
+    {
+        "Start": [
+            {"Start here": "start.md"},
+            {"The same model three ways": "modes.md"},
+            {"From PyTorch": "from_torch.md"},
+            {"From TensorFlow 1": "from_tf1.md"},
+            {"From JAX": "from_jax.md"},
+            {"How it compares": "compares.md"},
+        ]
+    },
     {
         "Guides": [
             {"How a step is compiled": "tour.md"},
             {"Debugging": "debugging.md"},
             {"Performance": "speed.md"},
+            {"What it costs": "costs.md"},
             {"Past one machine": "scale.md"},
             {"Extending": "extending.md"},
             {"Interchange": "interchange.md"},
@@ -49,6 +61,7 @@ MENU = [
     },
     {
         "Reference": [
+            {"All names": "reference/index.md"},
             REFERENCE,
             {"PyTorch's names": "torch_coverage.md"},
             {"Packages that import torch": "torch_packages.md"},
@@ -86,9 +99,13 @@ def _reference() -> Any:
 
 
 def on_config(config: Any) -> Any:
-    REFERENCE["API"] = [{"All names": "reference/index.md"}]
+    """Raises PluginError for public names that no sentence describes."""
+    if silent := _reference().silent():
+        raise PluginError(f"public names without a sentence of their own: {', '.join(silent)}")
+    REFERENCE["API"] = []
     for page in _reference().pages():
         (file, title, _), *below = page.parts()
+        TITLES.update({file: title, **{part: f"{title}: {name}" for part, name, _ in below}})
         REFERENCE["API"].append({title: [{"Overview": file}, *({name: part} for part, name, _ in below)] if below else file})
     config["nav"] = MENU
     return config
@@ -119,19 +136,31 @@ def recipes() -> dict[str, str]:
 
 
 PROMINENT = {
-    "start.md": 3.0,
+    "start.md": 8.0,
     "modes.md": 2.0,
+    "recipes/": 2.0,
     "architecture.md": 0.2,
     "changelog.md": 0.2,
     "contributing.md": 0.3,
     "glossary.md": 0.5,
+    "reference/nn/": 6.0,
+    "reference/optim/": 6.0,
+    "reference/functional/": 2.0,
+    "reference/functions/": 0.5,
+    "reference/distributions/": 0.5,
 }
-"""How much more than other pages a page counts in the search."""
+"""How much more than other pages a page counts in the search, by the beginning of its path."""
+
+TITLES: dict[str, str] = {}
+"""Titles of the pages of the reference, each of its own; the menu has shorter ones."""
 
 
 def on_page_markdown(markdown: str, page: Any, **given: Any) -> str:
-    page.meta["search"] = {"boost": PROMINENT.get(page.file.src_uri, 2.0 if page.file.src_uri.startswith("recipes/") else 1.0)}
-    return markdown
+    path = page.file.src_uri
+    page.meta["search"] = {"boost": next((boost for start, boost in PROMINENT.items() if path.startswith(start)), 1.0)}
+    if path in TITLES:
+        page.meta["title"] = TITLES[path]
+    return bars(markdown) if path == "performance.md" else markdown
 
 
 def _at_the_site(text: str) -> str:
@@ -139,6 +168,59 @@ def _at_the_site(text: str) -> str:
     for name, source in COPIES.items():
         text = text.replace(f"]({source})", f"]({name})")
     return text.replace("](docs/", "](")
+
+
+TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+
+
+def on_page_content(html: str, page: Any, **given: Any) -> str:
+    """Tables get a box in which they scroll, also by the keyboard."""
+    numbers = itertools.count(1)
+
+    def boxed(table: re.Match[str]) -> str:
+        kind = "table names" if "<th>in short</th>" in table[0] else "table"
+        return f'<div class="{kind}" role="region" aria-label="Table {next(numbers)}" tabindex="0">{table[0]}</div>'
+
+    return TABLE.sub(boxed, html)
+
+
+def on_post_page(output: str, page: Any, **given: Any) -> str:
+    """What the theme leaves out for keyboards and screen readers: code that scrolls can be reached, the search has a name."""
+    output = re.sub(r"(<pre\b[^>]*>(?:<span></span>)?)<code>", r'\1<code tabindex="0">', output)
+    return output.replace(
+        'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
+    )
+
+
+def bars(markdown: str) -> str:
+    """The table of steps as a chart: how many times as long the fastest peer takes, on a logarithmic axis."""
+    lines = markdown[markdown.index("## Steps") :].splitlines()
+    head = [cell.strip() for cell in lines[2].strip("|").split("|")]
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines[4:])
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    ratio, peer = head.index("peer / ours"), head.index("fastest peer")
+    found = [(row[0], float(row[ratio]), row[peer].split()[0]) for row in cells if row[ratio] and "malloc keeps" not in row[0]]
+    found.sort(key=lambda row: -row[1])
+    left, right, height = 190, 560, 18
+
+    def at(value: float) -> float:
+        return left + (right - left) * math.log(value / 0.5) / math.log(max(r for _, r, _ in found) / 0.5)
+
+    parts = []
+    for i, (name, value, beside) in enumerate(found):
+        y, kind = 8 + i * height, "ours" if value >= 1 else "behind"
+        start, end = sorted((at(1), at(value)))
+        parts.append(
+            f'<text x="{left - 24}" y="{y + 11}" text-anchor="end">{name}</text>'
+            f'<rect class="{kind}" x="{start:.1f}" y="{y}" width="{end - start:.1f}" height="{height - 5}"/>'
+            f'<text x="{end + 5:.1f}" y="{y + 11}">{value:.1f} {beside}</text>'
+        )
+    tall = 12 + len(found) * height
+    line = f'<line class="one" x1="{at(1):.1f}" x2="{at(1):.1f}" y1="0" y2="{tall}"/>'
+    label = "Times of the fastest peer in ours, from largest to smallest: the table below has them"
+    picture = f'<svg class="bars" role="img" aria-label="{label}" viewBox="0 0 680 {tall}">{line}{"".join(parts)}</svg>'
+    words = "How many times as long as our compiled step the fastest peer's takes; the dashed line is 1."
+    return markdown.replace("## Steps", f"## At a glance\n\n{words}\n\n{picture}\n\n## Steps", 1)
 
 
 # functions made at run time ---------------------------------------------------------------------------------------------
@@ -184,6 +266,18 @@ def _complete(pkg: griffe.Module) -> None:
             done.add(id(member))
             doc = member.docstring.value if member.docstring else ""
             member.docstring = griffe.Docstring(reference.completed(path, doc), parent=member)
+            if member.is_class:
+                _complete_members(member, reference.value_of(path))
+
+
+def _complete_members(source: griffe.Class, cls: type) -> None:
+    """Methods get their parameters as lists, as functions do."""
+    for name, member in source.members.items():
+        value = getattr(cls, name, None)
+        if not name.startswith("_") and member.is_function and callable(value) and member.docstring:
+            text, sign, example = member.docstring.value.partition("\n\nExamples:\n")
+            whole = _reference().described_with_parameters(value, text) + sign + example
+            member.docstring = griffe.Docstring(whole, parent=member)
 
 
 def _resolves(member: griffe.Alias) -> bool:

@@ -44,6 +44,17 @@ def test_versions_that_are_tested_are_those_whose_instructions_are_known():
     assert tuple(f"{major}.{minor}" for major, minor in frames.PROBED) == pythons.VERSIONS
 
 
+def test_the_conda_recipe_has_the_requirements_and_the_version_of_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
+    run = recipe[recipe.index("  run:\n") : recipe.index("\ntest:")]
+    listed = [line.removeprefix("    - ").replace(" ", "") for line in run.splitlines() if line.startswith("    - ")]
+    assert listed == [f"python{project['requires-python']}", *project["dependencies"]]
+    assert f'set version = "{project["version"]}"' in recipe
+    [entry] = [f"{name} = {target}" for name, target in project["scripts"].items()]
+    assert f"    - {entry}\n" in recipe
+
+
 def test_a_free_threaded_python_is_refused():
     program = "import sys; sys.version = '3.14.0 free-threading build'; import staticgrad"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)

@@ -189,10 +189,12 @@ class CatTransform(Transform):
 
     @property
     def domain(self) -> Any:
+        """The set of values that it takes."""
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @property
     def codomain(self) -> Any:
+        """The set of values that it gives."""
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
     def _joined(self, functions: Sequence[Callable[..., Any]], *values: Any) -> Any:
@@ -232,10 +234,12 @@ class StackTransform(Transform):
 
     @property
     def domain(self) -> Any:
+        """The set of values that it takes."""
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @property
     def codomain(self) -> Any:
+        """The set of values that it gives."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
     def _stacked(self, functions: Sequence[Callable[..., Any]], *values: Any) -> Any:

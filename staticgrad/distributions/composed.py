@@ -214,10 +214,12 @@ class LogisticNormal(TransformedDistribution):
 
     @property
     def loc(self) -> Any:
+        """The mean of the normal numbers."""
         return vars(self.base_dist)["base_dist"].loc
 
     @property
     def scale(self) -> Any:
+        """The standard deviation of the normal numbers."""
         return vars(self.base_dist)["base_dist"].scale
 
 
@@ -257,11 +259,13 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
+        """The probabilities with which they are mixed."""
         found: Categorical = self._mixture_distribution
         return found
 
     @property
     def component_distribution(self) -> Distribution:
+        """The distributions that are mixed."""
         return self._component_distribution
 
     @constraints.dependent_property

@@ -80,10 +80,12 @@ class Distribution:
 
     @property
     def batch_shape(self) -> Size:
+        """The extents of independent distributions side by side."""
         return Size(self._batch_shape)
 
     @property
     def event_shape(self) -> Size:
+        """The extents of one sample of one of them."""
         return Size(self._event_shape)
 
     @property
@@ -93,6 +95,7 @@ class Distribution:
 
     @property
     def mean(self) -> Any:
+        """The mean."""
         raise NotImplementedError
 
     @property
@@ -102,6 +105,7 @@ class Distribution:
 
     @property
     def variance(self) -> Any:
+        """The variance."""
         raise NotImplementedError
 
     @property
@@ -135,6 +139,7 @@ class Distribution:
         raise NotImplementedError
 
     def entropy(self) -> Any:
+        """The entropy of each of them, in nats."""
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Any:

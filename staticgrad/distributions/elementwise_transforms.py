@@ -164,6 +164,7 @@ class AffineTransform(Transform):
 
     @property
     def domain(self) -> Any:
+        """The set of values that it gives."""
         return constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
 
     codomain = domain
@@ -214,6 +215,7 @@ class CumulativeDistributionTransform(Transform):
 
     @property
     def domain(self) -> Constraint:
+        """The set of values that it takes."""
         support: Constraint = self.distribution.support
         return support
 

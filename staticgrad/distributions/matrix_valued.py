@@ -59,10 +59,12 @@ class Wishart(ExponentialFamily):
 
     @property
     def covariance_matrix(self) -> Any:
+        """The covariance, (..., k, k)."""
         return F.matmul(self.scale_tril, self.scale_tril.mT)
 
     @property
     def precision_matrix(self) -> Any:
+        """The inverse of the covariance, (..., k, k)."""
         return F.cholesky_inverse(self.scale_tril)
 
     def _scaled(self, x: Any) -> Any:

@@ -156,15 +156,18 @@ class LowRankMultivariateNormal(Distribution):
 
     @property
     def covariance_matrix(self) -> Any:
+        """The covariance, (..., k, k)."""
         return F.matmul(self.cov_factor, _transposed(self.cov_factor)) + F.diag_embed(self.cov_diag)
 
     @property
     def precision_matrix(self) -> Any:
+        """The inverse of the covariance, (..., k, k)."""
         a = solved(self._capacitance_tril, self._scaled)
         return F.diag_embed(1 / self.cov_diag) - F.matmul(_transposed(a), a)
 
     @property
     def scale_tril(self) -> Any:
+        """The Cholesky factor of the covariance, (..., k, k)."""
         return F.cholesky(self.covariance_matrix)
 
     @property

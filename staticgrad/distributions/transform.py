@@ -31,6 +31,7 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
+        """How many axes of an element belong together."""
         if self.domain.event_dim != self.codomain.event_dim:
             raise ArgumentError("Please use either .domain.event_dim or .codomain.event_dim")
         return int(self.domain.event_dim)
@@ -46,6 +47,7 @@ class Transform:
         raise NotImplementedError(f"{type(self).__name__} is not monotone, or does not say so")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
+        """The same transform with another size of its cache."""
         if self._cache_size == cache_size:
             return self
         made = object.__new__(type(self))
@@ -92,6 +94,7 @@ class Transform:
         return shape
 
     def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of arguments whose results have this shape."""
         return shape
 
     def __repr__(self) -> str:
@@ -177,6 +180,7 @@ class ComposeTransform(Transform):
 
     @property
     def codomain(self) -> Any:
+        """The set of values that it gives."""
         if not self.parts:
             return constraints.real
         last = self.parts[-1].codomain
@@ -248,10 +252,12 @@ class IndependentTransform(Transform):
 
     @property
     def domain(self) -> Any:
+        """The set of values that it takes."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @property
     def codomain(self) -> Any:
+        """The set of values that it gives."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
@@ -291,10 +297,12 @@ class ReshapeTransform(Transform):
 
     @property
     def domain(self) -> Any:
+        """The set of values that it takes."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @property
     def codomain(self) -> Any:
+        """The set of values that it gives."""
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def _call(self, x: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ def _fill_random(name: str, defaults: dict[str, Any], values: Callable[..., Any]
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
+    method.__doc__ = values.__doc__
     return method
 
 
@@ -54,6 +56,7 @@ def _check_drawing(given: bool, text: str) -> None:
 
 
 def _normal(x: Tensor, source: Any, mean: float, std: float) -> Any:
+    """Fill with normal numbers, in place."""
     _check_drawing(isinstance(std, Operators) or std >= 0, f"normal expects std >= 0.0, but found std {std}")
     from .generator import randn
 
@@ -61,6 +64,7 @@ def _normal(x: Tensor, source: Any, mean: float, std: float) -> Any:
 
 
 def _uniform(x: Tensor, source: Any, low: float, high: float) -> Any:
+    """Fill with numbers between `from` and `to`, each as likely, in place."""
     from .generator import rand
 
     given = isinstance(low, Operators) or isinstance(high, Operators) or low <= high
@@ -70,23 +74,27 @@ def _uniform(x: Tensor, source: Any, low: float, high: float) -> Any:
 
 
 def _exponential(x: Tensor, source: Any, rate: float) -> Any:
+    """Fill with numbers of the exponential distribution of rate `lambd`, in place."""
     if not is_number(rate) or isinstance(rate, Operators) or not rate > 0:
         raise ArgumentError(f"exponential_ expects lambda > 0.0, but found lambda={rate}")
     return F.log1p(-_uniform_of(x, source)) * (-1 / rate)
 
 
 def _cauchy(x: Tensor, source: Any, median: float, sigma: float) -> Any:
+    """Fill with numbers of the Cauchy distribution, in place."""
     _check_drawing(isinstance(sigma, Operators) or sigma > 0, f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     angle = (_uniform_of(x, source) - 0.5) * np.pi
     return F.sin(angle) / F.cos(angle) * sigma + median
 
 
 def _log_normal(x: Tensor, source: Any, mean: float, std: float) -> Any:
+    """Fill with exponentials of normal numbers, in place."""
     _check_drawing(isinstance(std, Operators) or std > 0, f"log_normal_ expects std > 0.0, but found std={std}")
     return F.exp(_normal(x, source, mean, std))
 
 
 def _geometric(x: Tensor, source: Any, p: float) -> Any:
+    """Fill with how many trials it takes to succeed once with probability `p`, in place."""
     if not is_number(p) or isinstance(p, Operators) or not 0 < p < 1:
         raise ArgumentError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     count = F.ceil(F.log1p(-_uniform_of(x, source)) / np.log1p(-p))
@@ -94,7 +102,7 @@ def _geometric(x: Tensor, source: Any, p: float) -> Any:
 
 
 def _random(x: Tensor, source: Any, low: Any, high: Any) -> Any:
-    """Integers in [low, high); up to 2**24 or 2**53 in floats, up to the largest one in integers."""
+    """Fill with integers from `from` to below `to`, in place; to 2**24 or 2**53 in floats, to the largest one in integers."""
     if high is None:
         low, high = 0, low
     if high is None:
@@ -114,7 +122,11 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 
 
 def _casted(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, source, *args: F.astype(function(x, source, *args), x.dtype)
+    @wraps(function)
+    def casted(x: Tensor, source: Any, *args: Any) -> Any:
+        return F.astype(function(x, source, *args), x.dtype)
+
+    return casted
 
 
 Tensor.bernoulli_ = bernoulli_  # type: ignore[method-assign, assignment]

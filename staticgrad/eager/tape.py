@@ -114,6 +114,7 @@ class Record(FormerNode):
 
     @property
     def requires_grad(self) -> bool:
+        """True: only what requires grad has a node."""
         return True
 
     @property
@@ -284,6 +285,7 @@ class AccumulateGrad(FormerNode):
         return ()
 
     def name(self) -> str:
+        """The name that PyTorch gives it."""
         return "torch::autograd::AccumulateGrad"
 
     def __eq__(self, other: object) -> bool:

@@ -122,14 +122,17 @@ class Tensor(Operators):
 
     @property
     def shape(self) -> Size:  # type: ignore[override]
+        """The extents of the axes."""
         return Size(self._data.shape)
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]
+        """The kind of number that each element is."""
         return PUBLIC[self._data.dtype]
 
     @property
     def ndim(self) -> int:
+        """How many axes there are."""
         return self._data.ndim
 
     @property
@@ -153,6 +156,7 @@ class Tensor(Operators):
         return strides if dim is None else strides[normalize_axis(dim, len(strides))]
 
     def numel(self) -> int:
+        """How many elements there are."""
         return self._data.size
 
     def data_ptr(self) -> int:
@@ -223,6 +227,7 @@ class Tensor(Operators):
         return number
 
     def tolist(self) -> Any:
+        """The elements as nested lists of Python's numbers; of a tensor without axes, the number."""
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "a list")
         return self._data.tolist()
@@ -374,6 +379,7 @@ class Tensor(Operators):
 
     @property
     def requires_grad(self) -> bool:
+        """Whether operations on it are recorded for gradients."""
         return self._tracked
 
     @requires_grad.setter
@@ -538,6 +544,7 @@ class Tensor(Operators):
 
     @property
     def retains_grad(self) -> builtins.bool:
+        """Whether `backward` keeps the gradient of this tensor though it is no leaf."""
         return self._retained is not None
 
     def register_hook(self, hook: Callable[[AnyTensor], AnyTensor | None]) -> Handle:

@@ -215,12 +215,15 @@ class ModuleDict(Module):
         return iter(self._modules)
 
     def keys(self) -> KeysView[str]:
+        """The names, in order."""
         return self._modules.keys()
 
     def values(self) -> ValuesView[Module]:
+        """The values, in order."""
         return self._modules.values()
 
     def items(self) -> ItemsView[str, Module]:
+        """Pairs of names and values, in order."""
         return self._modules.items()
 
     def pop(self, name: str) -> Module:
@@ -323,12 +326,15 @@ class ParameterDict(Module):
         return iter(self._keys)
 
     def keys(self) -> list[str]:
+        """The names, in order."""
         return list(self._keys)
 
     def values(self) -> list[Any]:
+        """The values, in order."""
         return [self[key] for key in self._keys]
 
     def items(self) -> list[tuple[str, Any]]:
+        """Pairs of names and values, in order."""
         return [(key, self[key]) for key in self._keys]
 
     def get(self, key: str, default: Any = None) -> Any:

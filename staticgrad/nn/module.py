@@ -119,6 +119,7 @@ class Module:
     # running --------------------------------------------------------------------------------------------------------
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What a call computes: each module writes its own."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self: Forward[Arguments, Output], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Output:
@@ -371,6 +372,7 @@ class Module:
                 yield name, child
 
     def children(self) -> Iterator[Module]:
+        """The modules that are its direct members."""
         return (child for _, child in self.named_children())
 
     def named_modules(
@@ -388,6 +390,7 @@ class Module:
             yield from child.named_modules(seen, _joined(prefix, name), remove_duplicate)
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """The module itself and all modules within it, each once."""
         return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def _named(self, role: str, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Tensor]]:
@@ -408,6 +411,7 @@ class Module:
         return self._named(PARAMETER, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The parameters, of the modules within it too unless `recurse` is False."""
         return (p for _, p in self.named_parameters(recurse=recurse))
 
     def named_buffers(
@@ -417,6 +421,7 @@ class Module:
         return self._named(BUFFER, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers, of the modules within it too unless `recurse` is False."""
         return (b for _, b in self.named_buffers(recurse=recurse))
 
     def get_submodule(self, target: str) -> Module:

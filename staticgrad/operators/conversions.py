@@ -131,22 +131,27 @@ def _no(self: Any) -> bool:
 
 
 def _yes(self: Any) -> bool:
+    """True: all tensors are on the CPU."""
     return True
 
 
 def _device(self: Any) -> Device:
+    """Where the numbers are: the CPU."""
     return CPU
 
 
 def _itemsize(self: Any) -> int:
+    """Bytes of one element."""
     return int(self.dtype.itemsize)
 
 
 def _nbytes(self: Any) -> int:
+    """Bytes of all elements."""
     return int(self.dtype.itemsize * self.numel())
 
 
 def _layout(self: Any) -> str:
+    """`strided`, as of all tensors but sparse ones."""
     return "torch.strided"
 
 

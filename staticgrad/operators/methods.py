@@ -94,6 +94,7 @@ class Operators(Tensor):
         return F.where(condition, self, other)
 
     def dim(self) -> int:
+        """How many axes there are."""
         return self.ndim
 
     def __neg__(self) -> Tensor:

@@ -286,6 +286,7 @@ class Generator:
         self.draws = 0
 
     def manual_seed(self, seed: int) -> Generator:
+        """Start anew from a seed; returns the generator."""
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63:
             raise ArgumentError(f"a seed is an integer in [0, 2**63), got {seed!r}")
         check_change(self, "a random generator is seeded")
@@ -308,6 +309,7 @@ class Generator:
 
     @property
     def state(self) -> tuple[int, int]:
+        """What the next numbers follow from; it can be kept and assigned."""
         check_change(self, "the state of a random generator is read")
         return self.seed_value, self.draws
 

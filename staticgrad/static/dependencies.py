@@ -27,6 +27,7 @@ class Operation(OfGraph):
 
     @property
     def name(self) -> str:
+        """The name in its graph."""
         return self.graph.name_of(self.node)
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None) -> None:

@@ -93,6 +93,7 @@ class Variable(Symbol):
 
     @property
     def trainable(self) -> bool:
+        """Whether optimizers train it unless they are told what to train."""
         return self.cell.trainable
 
     @property

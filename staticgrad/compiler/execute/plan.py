@@ -619,6 +619,7 @@ class Plan:
 
     @property
     def host_calls(self) -> int:
+        """How many instructions call NumPy or SciPy in place of native code."""
         return sum(instruction.kind == "host" for instruction in self.instructions)
 
     @property

@@ -35,6 +35,7 @@ class BlockMask(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Batch, heads, and the extents of queries and keys."""
         return tuple(self.mask.shape)
 
     def to_dense(self) -> Tensor:

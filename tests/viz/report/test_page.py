@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -15,13 +14,7 @@ from staticgrad import nn, optim
 from staticgrad.compiler.execute.explain import cost
 from staticgrad.compiler.execute.limits import Limits
 from staticgrad.viz.report.page import _decisions, timed_limits
-
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--window-size=1400,1000",
-)  # fmt: skip
+from tests.browser import drivers
 
 
 @pytest.fixture(scope="module")
@@ -144,17 +137,7 @@ def test_all_segments_are_on_the_page(cut):
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium drives the browser")
-    if CHROMIUM is None or DRIVER is None:
-        pytest.skip("no chromium and chromedriver on the path")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    yield from drivers(tmp_path_factory.mktemp("browser"))
 
 
 @pytest.fixture
@@ -227,6 +210,17 @@ def test_it_renders(opened, compared):
         opened.execute_script(f"open({i}); views[{i}].fold(false)")
         assert boxes(opened) > 20
         assert opened.execute_script(OVERLAPPING) == 0
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 768])
+def test_it_fits_narrow_screens(opened, width):
+    metrics = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 700}
+    opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        assert opened.execute_script("return [innerWidth, document.documentElement.scrollWidth]") == [width, width]
+    finally:
+        opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.browser
