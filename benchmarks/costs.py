@@ -79,7 +79,9 @@ def measured(launcher: Launcher, case: str, mode: str, rounds: int) -> dict[str,
 
 
 def _ended(launcher: Launcher, entry: Entry, cold: bool) -> dict[str, Any]:
-    result = launcher.start(CASES[entry.case], entry, cold).end()
+    running = launcher.start(CASES[entry.case], entry, cold)
+    running.turn(0.01)
+    result = running.end()
     if "error" in result:
         raise RuntimeError(f"{entry}: {result['error']}")
     return result
