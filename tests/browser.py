@@ -14,7 +14,9 @@ DRIVER = shutil.which("chromedriver")
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--window-size=1400,1000",
+    "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
 )  # fmt: skip
+"""The last: there is a mouse, as on a desk; the theme makes code that scrolls reachable by keyboard there."""
 
 
 def drivers(folder: Path) -> Iterator[Any]:

@@ -9,7 +9,10 @@ Run it once for each release, and never change a folder that is there.
 from __future__ import annotations
 
 import io
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -70,8 +73,37 @@ def write(folder: Path) -> None:
     (folder / "expected.npz").write_bytes(stream.getvalue())
 
 
+KERNELS = """
+import numpy as np
+import staticgrad as sg
+
+w = sg.tensor([0.5, -1.0, 2.0], requires_grad=True)
+
+@sg.compile(wait=True)
+def step(x):
+    loss = ((sg.tanh(x * w) - 0.25) ** 2).mean()
+    (g,) = sg.grad(loss, w)
+    with sg.no_grad():
+        w.sub_(0.5 * g)
+    return loss
+
+x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
+print(*(f"{step(x).item():.5f}" for _ in range(4)))
+"""
+"""A program whose kernels are a fixture: later versions read them where they are theirs, and make their own beside them."""
+
+
+def write_kernels(folder: Path) -> None:
+    """`kernels.zip`: the cache that the program leaves."""
+    with TemporaryDirectory() as place:
+        environment = {**os.environ, "STATICGRAD_CACHE_DIR": place, "PYTHONPATH": str(ROOT)}
+        subprocess.run([sys.executable, "-c", KERNELS], env=environment, check=True)
+        shutil.make_archive(str(folder / "kernels"), "zip", place)
+
+
 def main() -> None:
     write(FOLDER / sg.__version__)
+    write_kernels(FOLDER / sg.__version__)
 
 
 if __name__ == "__main__":

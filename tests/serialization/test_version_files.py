@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,8 @@ import staticgrad as sg
 from staticgrad import nn, optim
 from staticgrad.distributed import checkpoint
 from tests.helpers import raised
+from tools.version_files import FOLDER, KERNELS, ROOT
 
-FOLDER = Path(__file__).resolve().parents[1] / "golden" / "files"
 VERSIONS = sorted(path.name for path in FOLDER.iterdir())
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 
@@ -79,3 +80,19 @@ def test_an_exported_step_runs(version: str, expected: dict[str, np.ndarray], tm
     program = "import numpy as np, step; np.save('y.npy', step.load()(np.load('x.npy')))"
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), expected["answer"], rtol=1e-5)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_cache_of_kernels_is_read_or_left_alone(version: str, tmp_path: Path):
+    """Its program computes the same without a warning, and no file that was there changes."""
+    cache = tmp_path / "kernels"
+    shutil.unpack_archive(FOLDER / version / "kernels.zip", cache)
+    for path in (cache, *cache.iterdir()):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    before = {path.name: path.read_bytes() for path in cache.iterdir()}
+    environment = {**os.environ, "STATICGRAD_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-W", "error", "-c", KERNELS]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    np.testing.assert_allclose([float(text) for text in done.stdout.split()], [0.35109, 0.33326, 0.31614, 0.29992], atol=2e-5)
+    assert {name: (cache / name).read_bytes() for name in before} == before
