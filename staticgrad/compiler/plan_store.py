@@ -207,7 +207,7 @@ class Entry:
         content = disk.read(self.name, self.key)
         if content is None:
             return None
-        from .execute.stored_plan import unpacked
+        from .execute.stored_plan import opened, unpacked
 
         def template(axes: Axes) -> Template:
             anew = Templates(axes=axes)
@@ -216,11 +216,12 @@ class Entry:
 
         program, before = self.program, self.templates.copy()
         state, packed = marshal.loads(content)
-        plan = unpacked(packed, self.types, [*program.cells], [*program.sources], program.arrays, lambda: remake(before))
-        if plan is not None:
-            self.templates.read(state, template)
-        logs.debug("a plan %s", "from the kernel cache" if plan is not None else "whose kernels are not in the cache any more")
-        return plan
+        found = opened(packed)
+        logs.debug("a plan %s", "from the kernel cache" if found is not None else "whose kernels are not in the cache any more")
+        if found is None:
+            return None
+        self.templates.read(state, template)
+        return unpacked(found, self.types, [*program.cells], [*program.sources], program.arrays, lambda: remake(before))
 
     def write(self, plan: Plan) -> None:
         """Keep a plan that was just made."""

@@ -19,7 +19,7 @@ from ..errors import GradientError
 from ..operators import frontends, intercepted
 from .backward_hooks import Cotangents
 from .calls.composite_records import PART
-from .calls.kernels import LEAST, NONE, OFF, USES, Call, Computation, Maker, program_of, requests, uses_of
+from .calls.kernels import NONE, OFF, STEPS, USES, Call, Computation, Maker, program_of, requests, uses_of
 from .grad_mode import modes
 from .sparse_gradients import DeferredGradient, deferred
 from .tape import Record
@@ -198,7 +198,7 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, whole: int) -
         if form.size < whole:
             return None
         recurring = any(row.call is not None for row in form.rows)  # it had plans of functions before it had this form
-        call = requests.begin(key, uses_of(elements_of(form), LEAST if recurring else USES))
+        call = requests.begin(key, uses_of(elements_of(form), STEPS if recurring else USES))
         group.vain += not mode.waits
     elif call.waits:
         group.vain = 0

@@ -310,19 +310,28 @@ def _form(each: Instruction) -> tuple[Any, ...]:
     return each.kind, each.name, each.start, each.stop, each.chunks, len(each.buffers), _sizes(each), each.control
 
 
-def unpacked(
-    content: bytes, feed_types: list[TensorType], cells: Sequence[Cell], sources: Sequence[Source],
-    arrays: Sequence[np.ndarray], remake: Callable[[], Plan],
-) -> StoredPlan | None:  # fmt: skip
-    """The plan of such bytes; None where some of its machine code is not in the kernel cache. cells, sources, arrays: by their
-    numbers."""
-    record = marshal.loads(content)
-    codes, rest = [], record["contents"]
+Opened = tuple[Mapping[str, Any], Sequence[Code]]
+"""The record of a plan, and its machine code in this process."""
+
+
+def opened(content: bytes) -> Opened | None:
+    """The bytes of a plan, read; None where some of its machine code is not in the kernel cache."""
+    record, codes = marshal.loads(content), []
     for name, key, function in record["codes"]:
         address = kernel_cache.stored(disk.File(name, key), function) if name else own(function)
         if not address:
             return None
         codes.append(Code(Wanted("", function), address))
+    return record, codes
+
+
+def unpacked(
+    content: Opened, feed_types: list[TensorType], cells: Sequence[Cell], sources: Sequence[Source],
+    arrays: Sequence[np.ndarray], remake: Callable[[], Plan],
+) -> StoredPlan:  # fmt: skip
+    """The plan. cells, sources, arrays: by their numbers; remake: compiles it."""
+    record, codes = content
+    rest = record["contents"]
     plan = StoredPlan(feed_types, remake)
     values, generator = np.zeros(max(len(record["arguments"]), 1)), np.zeros(2, np.int64)
     status = Buffer("fixed", (STATUS_WORDS,), np.dtype(np.int64))

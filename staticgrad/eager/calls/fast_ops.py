@@ -228,7 +228,10 @@ def along(name: str) -> Callable[..., Any]:
 
 
 REVERSED = tuple(axes[::-1] for axes in ALL_AXES)
-PERMUTE, RESHAPE, SLICE, IDENTITY = (REGISTRY[name] for name in ("permute", "reshape", "slice", "identity"))
+PERMUTE, RESHAPE, SLICE, IDENTITY, EXPAND = (
+    REGISTRY[name] for name in ("permute", "reshape", "slice", "identity", "expand_dims")
+)
+AT_FRONT = {"axis": (0,)}
 
 
 def transposed(self: Tensor) -> Any:
@@ -311,6 +314,8 @@ def getitem(self: Tensor, key: Any) -> Any:
                 data = self._data[(*key, ...)]
                 slices = tuple([k if k.__class__ is int else bounds(k) for k in key])
                 return result(SLICE, (self,), data, modes.now if self._tracked else None, {"slices": slices})
+            if key is None:
+                return result(EXPAND, (self,), self._data[None], modes.now if self._tracked else None, AT_FRONT)
         except (IndexError, TypeError, ValueError):
             pass  # the general path raises the error that names index and line
     if takes_over(key.__class__) and (answer := taken(getitem, (self, key), {})) is not NOBODY:

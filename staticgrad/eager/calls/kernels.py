@@ -37,6 +37,8 @@ ALONE = 32 * USES
 """As `USES`, of an operation by itself: a plan that takes over what it is a part of makes its own superfluous."""
 LEAST = 4
 """As `USES`, of large arrays: most shapes of a short program come once or twice."""
+STEPS = 3
+"""The step of training in which the plans of what recurs in each step take over."""
 NEAR = 4
 """Backward passes between two calls that are parts of steps of training with the same shapes; see `Waiting.count`."""
 WORK = USES << 17
@@ -176,23 +178,23 @@ class Waiting(Call):
         """Count a call, before which there were so many backward passes. Returns whether it asks for the plan.
 
         The call in the middle does. A step of training is what lies between two backward passes: a call that comes in several
-        of them in a row asks in the second one, and its plan takes over in the fourth. A program with ever other shapes may
+        of them in a row asks in the second one, and its plan takes over in the third. A program with ever other shapes may
         need few of them again.
         """
         self.left -= 1
         if self.steps and passes != self.latest:
             self.row = self.row + 1 if passes - self.latest <= NEAR else 1
             self.latest = passes
-            if self.row == LEAST:
+            if self.row == STEPS:
                 self.left = 0
-        asks = not self.asked and (self.left == self.last - self.last // 2 or self.row == LEAST // 2)
+        asks = not self.asked and (self.left == self.last // 2 or self.row == STEPS - 1)
         self.asked |= asks
         return asks
 
     def due(self) -> float:
         """The time of the monotonic clock at which the plan takes over if calls go on coming as they came."""
         now = time.monotonic()
-        part = (LEAST - self.row) / (self.row - 1) if self.row > 1 else self.left / max(self.last - self.left, 1)
+        part = (STEPS - self.row) / (self.row - 1) if self.row > 1 else self.left / max(self.last - self.left, 1)
         return now + (now - self.begun) * part
 
 
@@ -217,7 +219,7 @@ def _fast(plan: Plan) -> Callable[..., Any]:
 
 def uses_of(elements: int, most: int = USES) -> int:
     """The call in which a plan takes over, where the largest operand has so many elements."""
-    return max(LEAST, min(most, WORK // max(elements, 1)))
+    return min(most, max(LEAST, WORK // max(elements, 1)))
 
 
 class Requests:

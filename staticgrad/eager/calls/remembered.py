@@ -1,17 +1,21 @@
 """What earlier processes learnt of eager calls, in the kernel cache: the plans of a call and how it uses them, by what it is.
 
 A process that meets the call again makes no graph and runs no pass. What a call is, is a text in which two processes agree
-(`program_key.Description`). A plan may also follow from templates of the plans that were made before it: the name of its file
+(`plan_store.Description`). A plan may also follow from templates of the plans that were made before it: the name of its file
 says which there were, and its content which there are after it. A template that a new plan asks for is made then.
+
+The files that a program needs are read when it asks for the first of them, in the second step of training; see `Ahead`.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib
 import io
 import pickle
-from collections.abc import Hashable
+import sys
+from collections.abc import Hashable, Sequence
 from functools import cache, partial
 from types import FunctionType, MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -21,7 +25,7 @@ import numpy as np
 from ...base import logs, types
 from ...base.dtypes import as_dtype
 from ...base.signals import module
-from ...ir import REGISTRY, Node, OpDef
+from ...ir import REGISTRY, Cell, Node, OpDef
 from ...ops.leaves import Source
 from ..grad_mode import modes
 from ..tape import Record
@@ -36,6 +40,8 @@ ByPart = dict[str, "Templates"]
 """See `Requests.templates`."""
 LARGEST = 1 << 12
 """The most bytes of a constant in what is no plan."""
+MOST = 64
+"""Calls that are read ahead."""
 
 
 class Again:
@@ -102,35 +108,13 @@ class Place:
             self.templates.setdefault(part, templates_of()).read((vain, kept), partial(again.template, part))
 
     def _read(self) -> Call | None:
-        disk = module("staticgrad.compiler.backend.disk_cache")
-        content = disk.read(self.name, self.key)
-        if content is None:
+        found = ahead.content(self)
+        if found is None:
             return None
-        stored = pickle.loads(content)
-        call = self._unpacked(stored) if stored["plans"] else NONE
-        if call is not None:
-            self._follow(stored["templates"])
-        return call
-
-    def _unpacked(self, stored: dict[str, Any]) -> Call | None:
-        """The call of a file; None where kernels are gone."""
         again = Again(self.make, self.args, {part: each.copy() for part, each in self.templates.items()})
-        unpacked = module("staticgrad.compiler.execute.stored_plan").unpacked
-        cells, owners = self.make.bound()
-        sources = [Source(owners[i], name) for i, name in stored["sources"]]
-        calls: list[Call] = []
-        for number, (packed, kinds) in enumerate(stored["plans"]):
-            if packed is None:
-                calls.append(Call(None))
-                continue
-            feeds = [types.TensorType(shape, as_dtype(dtype)) for shape, dtype in kinds]
-            plan = unpacked(packed, feeds, cells, sources, (), lambda number=number: again.plan(number))
-            if plan is None:
-                return None
-            requests.share(plan)
-            calls.append(Call(plan))
-        calls[0].use = _Unpickler(io.BytesIO(stored["use"]), calls, again, self.args).load()
-        return calls[0]
+        call = found.call(again) if found.stored["plans"] else NONE
+        self._follow(found.stored["templates"])
+        return call
 
     def _write(self, call: Call) -> None:
         packed = module("staticgrad.compiler.execute.stored_plan").packed
@@ -160,6 +144,101 @@ class Place:
         stored = {"plans": plans, "sources": places, "use": use.getvalue(), "templates": states}
         content = pickle.dumps(stored)
         module("staticgrad.compiler.backend.disk_cache").keep(self.name, self.key, content)
+
+
+class Content:
+    """A file of a call. Its plans are made before it is known whose call it is, unless they have variables."""
+
+    def __init__(self, content: bytes):
+        stored_plan = module("staticgrad.compiler.execute.stored_plan")
+        self.stored = pickle.loads(content)
+        self.opened = [stored_plan.opened(packed) if packed else () for packed, _ in self.stored["plans"]]
+        self.whole = None not in self.opened
+        """Whether all kernels are there."""
+        self.bound = any(found and (found[0]["state"] or found[0]["arguments"]) for found in self.opened)
+        """Whether there are variables."""
+        self.again: Again | None = None
+        self.calls: list[Call] = []
+
+    def make(self, cells: Sequence[Cell] = (), owners: Sequence[dict[str, Any]] = ()) -> None:
+        """Make the plans. cells, owners: see `Maker.bound`."""
+        unpacked = module("staticgrad.compiler.execute.stored_plan").unpacked
+        sources = [Source(owners[i], name) for i, name in self.stored["sources"]]
+        for number, (found, (_, kinds)) in enumerate(zip(self.opened, self.stored["plans"], strict=True)):
+            if not found:
+                self.calls.append(Call(None))
+                continue
+            feeds = [types.TensorType(shape, as_dtype(dtype)) for shape, dtype in kinds]
+            plan = unpacked(found, feeds, cells, sources, (), partial(self._remade, number))
+            requests.share(plan)
+            self.calls.append(Call(plan))
+
+    def _remade(self, number: int) -> Any:
+        assert self.again is not None
+        return self.again.plan(number)
+
+    def call(self, again: Again) -> Call:
+        """The call. again: makes it anew."""
+        self.again = again
+        if not self.calls:
+            self.make(*again.make.bound())
+        self.calls[0].use = _Unpickler(io.BytesIO(self.stored["use"]), self.calls, again).load()
+        return self.calls[0]
+
+
+class Ahead:
+    """The calls that a program asks for, as earlier processes have noted them beside the name of the first one.
+
+    Plans that a step of training asks for one after another would make each of these steps slow.
+    """
+
+    def __init__(self) -> None:
+        self.name = self.key = ""
+        self.noted: list[tuple[str, str]] = []
+        """Names and keys of files: those that this process has asked for, then others that earlier ones had."""
+        self.contents: dict[str, Content] = {}
+        """What was read, by key, until somebody asks for it."""
+        self.news = 0
+        """How many of the files were not noted."""
+
+    def content(self, place: Place) -> Content | None:
+        """The file of a call; None where it is missing, or kernels are."""
+        disk = module("staticgrad.compiler.backend.disk_cache")
+        if not self.key:
+            self.key = hashlib.sha256(f"{place.key} {sys.argv[:1]}".encode()).hexdigest()
+            self.name = f"n{self.key[:24]}.call"
+            self._read(disk)
+        file = place.name, place.key
+        if file not in self.noted:
+            self.noted.insert(self.news, file)
+            self.news += 1
+            if self.news == 1:
+                atexit.register(self.keep)
+        found = self.contents.pop(place.key, None)
+        if found is None and (content := disk.read(*file)) is not None:
+            found = Content(content)
+        return found if found is not None and found.whole else None
+
+    def _read(self, disk: Any) -> None:
+        content = disk.read(self.name, self.key)
+        if content is None:
+            return
+        self.noted = pickle.loads(content)
+        for name, key in self.noted:
+            content = disk.read(name, key)
+            if content is not None:
+                found = self.contents[key] = Content(content)
+                if found.whole and not found.bound:
+                    found.make()
+                    for call in found.calls:
+                        call.arrive()
+
+    def keep(self) -> None:
+        """Note the files for later processes."""
+        module("staticgrad.compiler.backend.disk_cache").keep(self.name, self.key, pickle.dumps(self.noted[:MOST]))
+
+
+ahead = Ahead()
 
 
 def _made(templates: ByPart, make: Maker, args: tuple[Any, ...]) -> Call:
@@ -266,9 +345,9 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: Any, calls: list[Call], again: Again, args: tuple[Any, ...]):
+    def __init__(self, file: Any, calls: list[Call], again: Again):
         super().__init__(file)
-        self.calls, self.again, self.args = calls, again, args
+        self.calls, self.again = calls, again
 
     def persistent_load(self, named: Any) -> Any:
         what, name, *rest = named
@@ -279,7 +358,7 @@ class _Unpickler(pickle.Unpickler):
         if what == "call":
             return self.calls[name] if name >= 0 else NONE
         if what == "given":
-            return self.args[name]
+            return self.again.args[name]
         if what == "unread":
             return Unread(None, name, self.again.made)
         return function(name, *rest)

@@ -16,7 +16,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.compiler.execute import outputs
 from staticgrad.eager.backward_plans import Forms
-from staticgrad.eager.calls.kernels import LEAST, NEAR, USES, WORK, Call, Requests, Waiting, row_major, uses_of
+from staticgrad.eager.calls.kernels import LEAST, NEAR, STEPS, USES, WORK, Call, Requests, Waiting, row_major, uses_of
 from staticgrad.eager.grad_mode import modes
 from staticgrad.errors import ArgumentError
 from tests.helpers import known, taken
@@ -76,9 +76,9 @@ def test_what_waits_for_a_plan_asks_for_no_plans_of_its_parts():
         steps(1)  # it makes the optimizer's slots
     modes.now.calls.clear()
     with sg.eager_kernels(True):
-        assert steps(LEAST - 1) == ["cross_entropy", "linear"]
+        assert steps(STEPS - 1) == ["cross_entropy", "linear"]
         assert not taken()
-        assert steps(LEAST) == ["backward of a tape", "cross_entropy", "linear"]
+        assert steps(STEPS) == ["backward of a tape", "cross_entropy", "linear"]
     assert len(taken()) == 4
     assert sum(len(group.plans) for group in known(Forms).values()) == 1
 
@@ -106,7 +106,7 @@ def calls_in(function: Callable[[], Any]) -> int:
 
 @pytest.mark.parametrize("program", [rows, images])
 def test_a_step_before_its_plans_costs_what_numpy_costs(program: Any):
-    """Few cost more: those that make plans, all among the first seven."""
+    """Few cost more: those that make plans, all among the first five."""
     model, x = program()
     optimizer = sg.optim.Adam(model.parameters())
     y = sg.tensor([1, 0, 2, 4, 1, 1, 0, 3, 2])
@@ -122,8 +122,8 @@ def test_a_step_before_its_plans_costs_what_numpy_costs(program: Any):
     with sg.eager_kernels(True):
         counts = [calls_in(step) for _ in range(30)]
     dear = [i for i, count in enumerate(counts, 1) if count > 1.1 * numpy]
-    assert max(dear) < 2 * LEAST
-    assert max(counts[2 * LEAST :]) < 0.4 * numpy
+    assert max(dear) < 2 * STEPS
+    assert max(counts[2 * STEPS :]) < 0.4 * numpy
 
 
 def asked_and_taken_over(rows: Sequence[int]) -> dict[int, tuple[int, int]]:
@@ -144,14 +144,14 @@ def asked_and_taken_over(rows: Sequence[int]) -> dict[int, tuple[int, int]]:
     return {n: (asked[n], took[n]) for n in took}
 
 
-def test_the_calls_of_a_step_of_training_become_plans_in_the_fourth_step():
-    assert asked_and_taken_over([9] * 6) == {9: (2, LEAST)}
+def test_the_calls_of_a_step_of_training_become_plans_in_the_third_step():
+    assert asked_and_taken_over([9] * 6) == {9: (2, STEPS)}
 
 
 def test_calls_of_steps_with_other_shapes_wait_longer():
     """Their steps are far apart: only the numbers of calls count."""
     others = range(30, 31 + NEAR)
-    assert asked_and_taken_over([19, *others, 19, *others, 19, 19, 19, 19]) == {19: (2 * NEAR + 6, 2 * NEAR + 8)}
+    assert asked_and_taken_over([19, *others, 19, *others, 19, 19, 19, 19]) == {19: (2 * NEAR + 6, 2 * NEAR + 7)}
     period = 2 + NEAR
     asked, took = USES // 2 - 1, USES - 1
     assert asked_and_taken_over([18, *others] * USES)[18] == (asked * period + 1, took * period + 1)
@@ -180,7 +180,7 @@ def test_derivatives_of_functions_that_are_plans_become_plans_soon():
         sg.grad(g.square().sum(), [w])
 
     with sg.eager_kernels(True):
-        for _ in range(USES + 2 * LEAST):
+        for _ in range(USES + 2 * STEPS):
             step()
         before = len(taken())
         for _ in range(2 * USES):

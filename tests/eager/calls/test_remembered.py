@@ -170,6 +170,27 @@ def test_what_a_new_shape_makes_does_not_grow_with_the_shapes_that_were_read(tmp
     assert 0 < many <= few
 
 
+READS = """
+from staticgrad.compiler.backend import disk_cache
+from staticgrad.eager.grad_mode import modes
+reads, read = [], disk_cache.read
+disk_cache.read = lambda name, key: reads.append((modes.now.passes, name)) or read(name, key)
+"""
+BY_THEN = """
+late = {name for passes, name in reads if passes > 1}
+found.update(repr(late).encode())
+assert len(reads) > 5
+"""
+
+
+def test_the_first_call_that_is_asked_for_reads_the_others_ahead(tmp_path: Path):
+    """It comes in the second step, and no later step reads a file."""
+    program = READS + PROGRAMS["training"]
+    wanted = run(tmp_path / "other", PROGRAMS["training"] + "found.update(repr(set()).encode())\n")
+    first, second, third = (run(tmp_path, program + BY_THEN)[0][0] for _ in range(3))
+    assert first != second == third == wanted[0][0]
+
+
 def truncated(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-9])
 
