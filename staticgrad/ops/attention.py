@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ..ir import Call, Clear, Layout, Native, Node, Routine, define
 from ..operators import F, Tensor, apply
 from . import attributes as at
 from .batching import leading
-from .reductions import sum_op
+from .reductions import sum_op, tops, totals
 from .rules import floating
 
 
@@ -26,15 +27,26 @@ def _infer(x: TensorType, scale: float, causal: bool) -> TensorType:
 
 
 def _eval(x: np.ndarray, scale: float, causal: bool) -> np.ndarray:
-    scores: np.ndarray = x * x.dtype.type(scale)
+    return weigh(x * x.dtype.type(scale), causal)
+
+
+def weigh(scores: np.ndarray, causal: bool) -> np.ndarray:
+    """softmax(scores), in their memory."""
     if causal:
-        np.copyto(scores, -math.inf, where=np.tri(*x.shape[-2:]) == 0)
-    if not x.size:
+        np.copyto(scores, -math.inf, where=unseen(*scores.shape[-2:]))
+    if not scores.size:
         return scores
-    scores -= scores.max(-1, keepdims=True)
+    last = (scores.ndim - 1,)
+    scores -= tops(scores, last)
     np.exp(scores, scores)
-    scores /= scores.sum(-1, keepdims=True)
+    scores /= totals(scores, last)
     return scores
+
+
+@lru_cache(8)
+def unseen(queries: int, keys: int) -> np.ndarray:
+    """Which keys are later than queries."""
+    return ~np.tri(queries, keys, dtype=bool)
 
 
 def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:

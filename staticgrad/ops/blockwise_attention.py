@@ -21,10 +21,10 @@ from ..errors import ShapeError, UnknownExtentError
 from ..ir import Call, Clear, Layout, Native, Node, Routine, Scratch, define
 from ..operators import F, Tensor, apply
 from . import attributes as at
-from .attention import attention_softmax_op
+from .attention import attention_softmax_op, weigh
 from .broadcasting import sum_to
 from .random import uniform_op
-from .reductions import sum_op
+from .reductions import sum_op, totals
 from .rules import floating, unbroadcast
 
 ATTRIBUTES = {"scale": at.positive, "causal": at.flag, "masked": at.flag, "rate": at.rate}
@@ -131,10 +131,10 @@ def _weights(q: np.ndarray, k: np.ndarray, more: Sequence[np.ndarray], attrs: Ma
     """The weights, and what each is multiplied by."""
     mask, seed = _more(more, attrs)
     scores = np.matmul(q, k.swapaxes(-1, -2))
+    scores *= q.dtype.type(attrs["scale"])
     if mask is None:
-        weights = attention_softmax_op.eval(scores, attrs["scale"], attrs["causal"])
+        weights = weigh(scores, attrs["causal"])
     else:
-        scores *= q.dtype.type(attrs["scale"])
         scores = np.where(mask, scores, q.dtype.type(-math.inf)) if mask.dtype.kind == "b" else scores + mask
         top = scores.max(-1, keepdims=True, initial=-math.inf)
         weights = np.exp(scores - np.where(top == -math.inf, 0, top).astype(q.dtype))
@@ -159,10 +159,10 @@ def _eval_gradient(
     scores = np.matmul(g, v.swapaxes(-1, -2))
     if attrs["rate"]:
         scores *= factors
-    scores -= (weights * scores).sum(-1, keepdims=True)
+    scores -= totals(weights * scores, (scores.ndim - 1,))
     scores *= weights
     of_masks = [sum_to.eval(scores, more[0])] if of_mask else []
-    scores = scores * q.dtype.type(attrs["scale"])
+    scores = np.multiply(scores, q.dtype.type(attrs["scale"]), None if of_mask else scores)  # a cotangent may be in its memory
     kept = weights * factors if attrs["rate"] else weights
     parts = np.matmul(scores, k), np.matmul(scores.swapaxes(-1, -2), q), np.matmul(kept.swapaxes(-1, -2), g), *of_masks
     return np.concatenate([part.reshape(-1) for part in parts])

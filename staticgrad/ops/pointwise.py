@@ -306,8 +306,8 @@ def _sigmoid_eval(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     return result
 
 
-BLOCK, MANY = 1 << 13, 1 << 15
-"""Numbers that stay in the first cache, with what is computed of them; and from which on this pays."""
+BLOCK, MANY = 1 << 14, 1 << 15
+"""Numbers that stay in the second cache, with what is computed of them; and from which on this pays."""
 NEAR = np.array(
     [0.12837917, -0.37612626, 0.11283597, -0.026854325, 0.005189303, -0.0008018765, 7.8821686e-05], np.float32
 )  # fmt: skip

@@ -56,6 +56,25 @@ OVER = {"axis": at.axes_of(0), "keepdims": at.flag}
 ADD: Any = np.add  # the stubs of ufunc.reduce know fewer forms than NumPy takes
 MAXIMUM: Any = np.maximum
 MINIMUM: Any = np.minimum
+SHORT, MANY = 128, 1 << 12
+"""Elements of rows that NumPy adds one after another, in any case; and of an array from which the functions below pay."""
+
+
+def tops(x: np.ndarray, axis: Axes) -> np.ndarray:
+    """The maxima along axes, which stay. NumPy finds the place of the largest element of a row in half the time."""
+    if x.size < MANY or axis != (x.ndim - 1,) or not x.flags.c_contiguous or x.dtype.kind != "f":
+        return np.asarray(MAXIMUM.reduce(x, axis, None, None, True))
+    places = x.argmax(-1)
+    places += np.arange(0, x.size, x.shape[-1]).reshape(places.shape)
+    found: np.ndarray = x.reshape(-1)[places][..., None]
+    return found
+
+
+def totals(x: np.ndarray, axis: Axes) -> np.ndarray:
+    """The sums along axes, which stay: of short rows by `einsum`, which takes a quarter of the time."""
+    if x.size < MANY or axis != (x.ndim - 1,) or x.shape[-1] > SHORT or x.dtype.kind != "f":
+        return np.asarray(ADD.reduce(x, axis, None, None, True))
+    return np.asarray(np.einsum("...i->...", x))[..., None]
 
 
 def reduced_shape(shape: Sequence[Any], axis: Axes, keepdims: bool) -> tuple[Any, ...]:
@@ -201,7 +220,8 @@ min_op = define(
 
 def _mean_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
     shape = x.shape
-    result: np.ndarray = ADD.reduce(x, axis, None, None, keepdims) / math.prod([shape[a] for a in axis])
+    total = totals(x, axis) if keepdims else ADD.reduce(x, axis, None, None, False)
+    result: np.ndarray = total / math.prod([shape[a] for a in axis])
     return result
 
 

@@ -14,14 +14,14 @@ from . import attributes as at
 from .operands import ndim_of
 from .over_complex import HOLOMORPHIC
 from .pointwise import ZERO
-from .reductions import ADD, MAXIMUM, OVER, Axes, max_op, reduced, reducer, spread, sum_op
+from .reductions import MAXIMUM, OVER, Axes, max_op, reduced, reducer, spread, sum_op, tops, totals
 from .rules import elementwise, floating, unbroadcast
 
 
 def _logsumexp_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
-    top = np.asarray(MAXIMUM.reduce(x.real, axis, None, None, True, -math.inf))
+    top = tops(x.real, axis) if x.size else np.asarray(MAXIMUM.reduce(x.real, axis, None, None, True, -math.inf))
     top[~np.isfinite(top)] = 0
-    out = np.log(ADD.reduce(np.exp(x - top), axis, None, None, True)) + top
+    out = np.log(totals(np.exp(x - top), axis)) + top
     result: np.ndarray = out if keepdims else np.squeeze(out, axis)
     return result
 
@@ -63,9 +63,9 @@ logsumexp_op = define(
 def _softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
     if not x.size:
         return x.copy()
-    e = np.asarray(x - MAXIMUM.reduce(x, axis, None, None, True))
+    e = np.asarray(x - tops(x, axis))
     np.exp(e, e)
-    result: np.ndarray = np.divide(e, ADD.reduce(e, axis, None, None, True), e)
+    result: np.ndarray = np.divide(e, totals(e, axis), e)
     return result
 
 
@@ -97,8 +97,8 @@ softmax_op = define(
 def _log_softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
     if not x.size:
         return x.copy()
-    shifted = np.asarray(x - MAXIMUM.reduce(x, axis, None, None, True))
-    total = np.asarray(ADD.reduce(np.exp(shifted), axis, None, None, True))
+    shifted = np.asarray(x - tops(x, axis))
+    total = totals(np.exp(shifted), axis)
     result: np.ndarray = np.subtract(shifted, np.log(total, total), shifted)
     return result
 

@@ -56,6 +56,13 @@ X = np.random.default_rng(1).uniform(0.2, 1.2, (4, 3))
 LSTM = sg.nn.LSTM(2, 3).double()
 BAG = sg.tensor(np.array([[0, 2], [1, 2], [2, 2]]))
 
+
+def halved(x: sg.Tensor, y: sg.Tensor) -> sg.Tensor:
+    for _ in range(5):
+        x = x * 0.5 - y
+    return x
+
+
 PROGRAMS: dict[str, tuple[Program, list[tuple[int, ...]]]] = {
     "a chain": (lambda x: ((x * 2 + 1).tanh() ** 2).sum(), [(3, 4)]),
     "shared subexpressions": (lambda x, y: ((h := x * y) * h.exp() + h).sum(), [(3, 4), (3, 4)]),
@@ -75,6 +82,7 @@ PROGRAMS: dict[str, tuple[Program, list[tuple[int, ...]]]] = {
     "padding": (lambda x: (F.pad(x, (1, 1)) * F.pad(x, (2, 0))).square().sum(), [(3, 4)]),
     "rows of a view": (lambda t: (t.T[BAG].tanh() * t.T[0]).sum(), [(4, 3)]),
     "comparisons": (lambda x: sg.where(x > 0.7, x * x, 3 * x).clamp(max=2.0).sum(), [(3, 4)]),
+    "a chain whose gradient is one number": (lambda x, y: halved(x, y).sum(), [(3, 4), (3, 4)]),
     "a part without a gradient": (lambda x, y: (x * y.detach() + (x > 0.5)).square().sum(), [(3, 4), (3, 4)]),
 }
 

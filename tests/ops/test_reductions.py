@@ -109,3 +109,35 @@ def test_axis_0_of_what_has_no_axes(mode: str):
         assert_close(result, np.array(expected[i // 2]), 1e-12)
     with pytest.raises(ArgumentError, match="axis 1 is out of range for 0 axes"):
         sg.tensor(2.0).sum(1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+@pytest.mark.parametrize("shape", [(70, 64), (3, 1500), (5, 20, 65)], ids=str)
+def test_rows_of_many_elements_are_those_of_a_few(name: str, shape: tuple[int, ...], dtype: str):
+    """NumPy computes large arrays by functions of their own; NaN and infinite numbers too."""
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    x[0, ..., 3], x[1, ..., :], x[2, ..., 5] = np.nan, -np.inf, np.inf
+    rows = x.reshape(-1, shape[-1])
+    with sg.eager_kernels(False):
+        found = getattr(sg, name)(sg.tensor(x), -1).numpy().reshape(len(rows), -1)
+        wanted = [getattr(sg, name)(sg.tensor(row), -1).numpy().reshape(-1) for row in rows]
+    assert_close(found, np.stack(wanted), {"float16": 4e-3, "float32": 1e-6, "float64": 1e-14}[dtype])
+
+
+@pytest.mark.parametrize("shape", [(300, 40), (20, 30, 9), (130, 2)], ids=str)
+def test_cotangents_of_rows_are_added(shape: tuple[int, ...]):
+    b = sg.zeros(shape[-1], dtype=sg.float64, requires_grad=True)
+    g = np.random.default_rng(0).standard_normal(shape)
+    with sg.eager_kernels(False):
+        (sg.tensor(g) + b).backward(sg.tensor(g))
+    assert_close(b.grad.numpy(), g.reshape(-1, shape[-1]).sum(0), 1e-13)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_products_of_many_matrices_with_one_in_any_order(order: str):
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((5, 7, 3)), np.asarray(rng.standard_normal((3, 4)), order=order)
+    with sg.eager_kernels(False):
+        found = sg.matmul(sg.from_numpy(x), sg.from_numpy(y)).numpy()
+    assert_close(found, np.stack([each @ y for each in x]), 1e-14)

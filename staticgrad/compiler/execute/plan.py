@@ -47,6 +47,8 @@ RELEASE_WORK = 1_000_000
 TRIED_WORK = 20_000_000
 """Cost units up to which a plan measures whether threads are of use. In longer plans they synchronize seldom, and each trial
 would cost more than a delay of one of them."""
+FEW = 4
+"""Operations on small values that take no longer than a call of a plan."""
 ATOMIC_COPY = 256
 """Elements up to which NumPy copies without releasing the GIL."""
 
@@ -198,13 +200,14 @@ class Plan:
 
     @property
     def only_moves(self) -> bool:
-        """Whether the large values are views or copies of operands: NumPy makes views of them in no time."""
+        """Whether the large values are views or copies of operands, and there are few others: NumPy makes views in no time."""
         large = max((node.type.size for node in self.ir.nodes), default=0)
 
         def small(node: Node) -> bool:
             return 8 * max(n.type.size for n in (node, *node.inputs)) < large
 
-        return all(node.op.leaf or isinstance(node.op.emit, View) or small(node) for node in self.ir.nodes)
+        computed = [node for node in self.ir.nodes if not (node.op.leaf or isinstance(node.op.emit, View))]
+        return len(computed) <= FEW and all(map(small, computed))
 
     def wait(self) -> None:
         """Wait for the workers that compile kernels, before the first run. Raises CompileError."""

@@ -22,12 +22,15 @@ from ...base.types import TensorType, TupleType
 from ...errors import ArgumentError
 from ...ir import REGISTRY, Cell, Deferred, Graph, Native, Node, Reduction, Region, Window
 from ...ops.control.loop_operands import Loop, trip_count
+from ...ops.linear import product_of
 from ...ops.pointwise import WRITING
 from ...ops.slicing import interval_of
 from ..grad_mode import modes
 
 LARGE = 1 << 12
 """Elements from which memory is released as soon as nobody reads it."""
+WRITERS = WRITING | {product_of}
+"""Functions that write their result to `out`, as ufuncs do."""
 OFTEN = 8
 """The least number of iterations for which a copy before the loop pays."""
 
@@ -320,7 +323,7 @@ class _Writer:
             call = [self.constant(loop_of(node)), *operands]
         else:
             call = call_of(node, operands, self.constant)
-        elementwise = self.writes(node) and not (isinstance(op.eval, np.ufunc) and op.eval.signature)
+        elementwise = self.writes(node) and op.eval is not product_of
         if node in self.inside:
             top, key = self.inside[node]
             call.append(f"out={self.begin(top)}[{key}]")
@@ -344,7 +347,7 @@ class _Writer:
         apart = node in self.sums or node in self.parts
         if apart or node in self.fed or op.leaf or op.prepared is not None or not node.type.shape:
             return False
-        return isinstance(op.eval, np.ufunc) or op.eval in WRITING
+        return isinstance(op.eval, np.ufunc) or op.eval in WRITERS
 
     def room(self, position: int, node: Node) -> Node | None:
         """The operand whose memory the result of an elementwise function can have: one of its type that is not read again.
@@ -387,7 +390,7 @@ class _Writer:
 
     def makes(self, node: Node) -> bool:
         """Whether a value is a new array for all operands."""
-        new = isinstance(node.op.eval, np.ufunc) or node.op.eval in WRITING or isinstance(node.op.emit, Reduction)
+        new = isinstance(node.op.eval, np.ufunc) or node.op.eval in WRITERS or isinstance(node.op.emit, Reduction)
         return new and node not in self.fed
 
 

@@ -55,7 +55,8 @@ def binary(name: str, *, reflected: bool = False, operator: bool = False, functi
     """
     op, elementwise = REGISTRY[name], name != "matmul"
     general = written(name) if elementwise else routed(written(name))
-    ufunc, differentiable, kernel = op.eval, op.vjp is not None, Bound(op, NO_ATTRS)
+    ufunc: Any = op.eval if elementwise else np.matmul  # of two matrices
+    differentiable, kernel = op.vjp is not None, Bound(op, NO_ATTRS)
     made = isinstance(ufunc, np.ufunc)
     kinds = FLOATS if name in ("div", "matmul") else (*FLOATS, int64)
 
