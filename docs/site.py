@@ -171,6 +171,8 @@ def _at_the_site(text: str) -> str:
 
 
 TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+NAME = re.compile(r"<td([^>]*)>([^<\s]{1,40})</td>")
+"""A cell that is one word, which a line break at its hyphens would part."""
 
 
 def on_page_content(html: str, page: Any, **given: Any) -> str:
@@ -179,7 +181,8 @@ def on_page_content(html: str, page: Any, **given: Any) -> str:
 
     def boxed(table: re.Match[str]) -> str:
         kind = "table names" if "<th>in short</th>" in table[0] else "table"
-        return f'<div class="{kind}" role="region" aria-label="Table {next(numbers)}" tabindex="0">{table[0]}</div>'
+        cells = NAME.sub(r'<td\1><span class="name">\2</span></td>', table[0])
+        return f'<div class="{kind}" role="region" aria-label="Table {next(numbers)}" tabindex="0">{cells}</div>'
 
     return TABLE.sub(boxed, html)
 

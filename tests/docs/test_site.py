@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import threading
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,18 @@ def test_every_description_has_words_of_its_own():
     bare = re.compile(r"(?:As )?`[\w.]+`[.,]?")
     found = {path: reference.sentence(path) for path, key in reference.names().items() if path == key}
     assert [path for path, text in found.items() if bare.fullmatch(text)] == []
+
+
+def test_the_badges_say_what_the_project_says():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pythons = sorted(re.findall(r"Python :: (3\.\d+)", " ".join(project["classifiers"])), key=lambda name: int(name[2:]))
+    text = f"version {project['version']}, Python {pythons[0]} to {pythons[-1]}, {project['license']} licence"
+    picture = (ROOT / "docs" / "images" / "badges.svg").read_text(encoding="utf-8")
+    assert f'aria-label="{text}"' in picture
+    assert all(
+        f">{part}</text>" in picture for part in (project["version"], f"{pythons[0]} to {pythons[-1]}", project["license"])
+    )
+    assert f"![{text}](docs/images/badges.svg)" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 # the site -------------------------------------------------------------------------------------------------------------------
@@ -159,7 +172,7 @@ def test_pages_fit_and_fetch_nothing_from_elsewhere(browser, address, page):
 
 
 BROKEN = """
-const names = [...document.querySelectorAll("td code, th code")];
+const names = [...document.querySelectorAll("td code, th code, td .name")];
 return names.filter((one) => one.getClientRects().length > 1).map((one) => one.textContent);
 """
 """Names in tables that go over more than one line."""
