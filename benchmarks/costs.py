@@ -25,9 +25,12 @@ from .timing import load
 WANTED = ("digits", "lstm", "gpt", "lenet", "pinn")
 MODES = ("compiled", "session", "eager", "jax", "torch", "torch.compile")
 COLUMNS = (
-    "case", "mode", "import, s", "first result, empty cache, s", "its CPU, s", "full cache, s", "its CPU, s", "memory, MB",
-    "above imports, MB", "disk, MB",
+    "case", "mode", "import, s", "first result, empty cache, s", "CPU, empty cache, s", "full cache, s", "CPU, full cache, s",
+    "memory, MB", "above imports, MB", "disk, MB",
 )  # fmt: skip
+BUSY = 1.5
+"""The load of the machine from which on the page has no seconds of the clock on the wall."""
+WALL = ("import, s", "first result, empty cache, s", "full cache, s")
 HEAD = """# What it costs
 
 A compiled step is fast once it runs. This page has what comes before that, and what it takes: seconds until a program has
@@ -44,7 +47,7 @@ hardly changes.
 TAIL = """
 ## What to do about it
 
-- The import takes what NumPy, Numba's types and networkx take; `import staticgrad` alone loads neither Numba nor LLVM.
+- `import staticgrad` loads NumPy, and neither Numba, LLVM, networkx nor SciPy: they come when something needs them.
 - The first process on a machine compiles kernels, in worker processes beside it. `staticgrad cache warm` compiles the common
   ones ahead of time, and [Performance](speed.md#ship-a-step) shows how to ship a step with its kernels.
 - `STATICGRAD_CACHE_LIMIT=500MB` bounds the cache (2 GB otherwise); `staticgrad cache info` shows what is in it.
@@ -98,6 +101,12 @@ def rows(launcher: Launcher, cases: list[str], modes: list[str], rounds: int) ->
                 yield [case, mode, *times, f"{row['peak']:.0f}", f"{row['memory']:.0f}", kept]
 
 
+def page_table(body: list[list[str]], busy: float) -> list[list[str]]:
+    """Head and rows. busy: the load at the start, which seconds of the wall clock depend on."""
+    shown = [i for i, name in enumerate(COLUMNS) if busy <= BUSY or name not in WALL]
+    return [[row[i] for i in shown] for row in (list(COLUMNS), *body)]
+
+
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks costs", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -113,12 +122,15 @@ def main(arguments: list[str]) -> None:
         before = load()
         body = list(rows(launcher, list(options.case), list(options.mode), options.rounds))
         versions = launcher.versions([mode for mode in options.mode if launcher.installed(mode)])
+    rounds = "One round" if options.rounds == 1 else f"Medians of {options.rounds} rounds"
     where = f"{os.cpu_count()} CPUs ({platform.machine()}), Python {platform.python_version()}; "
     where += ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
-    where += f". Medians of {options.rounds} rounds; load of the machine at the start {before:.1f}."
+    where += f". {rounds}; load of the machine at the start {before:.1f}."
+    table = page_table(body, before)
+    where += " It was busy, so that only CPU seconds are shown." if before > BUSY else ""
     if options.output:
         steps = max(CASES[case].steps for case in options.case)
-        table = [_cells(COLUMNS), _cells(["---"] * len(COLUMNS)), *map(_cells, body)]
-        Path(options.output).write_text("\n".join([HEAD.format(steps=steps), where, "", *table, TAIL]), encoding="utf-8")
+        lines = [_cells(table[0]), _cells(["---"] * len(table[0])), *map(_cells, table[1:])]
+        Path(options.output).write_text("\n".join([HEAD.format(steps=steps), where, "", *lines, TAIL]), encoding="utf-8")
     else:
-        print(where, *_aligned([list(COLUMNS), *body]), sep="\n")
+        print(where, *_aligned(table), sep="\n")
