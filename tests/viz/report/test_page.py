@@ -218,7 +218,8 @@ def test_it_fits_narrow_screens(opened, width):
     metrics = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 700}
     opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     try:
-        assert opened.execute_script("return [innerWidth, document.documentElement.scrollWidth]") == [width, width]
+        assert opened.execute_script("return innerWidth") == width
+        assert opened.execute_script("return document.documentElement.scrollWidth") <= width
     finally:
         opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
