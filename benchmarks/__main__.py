@@ -3,13 +3,15 @@
     python -m benchmarks [--case digits 'elementwise-*'] [--backend compiled jax] [--json results.json]
     python -m benchmarks --unseen 1 [--json results.json]
     python -m benchmarks report results.json [more.json ...] [--output docs/performance.md]
+    python -m benchmarks threads [--case digits 'elementwise-*'] [--json threads.json]
     python -m benchmarks warmup [--case digits] [--json warmup.json] [--picture docs/images/warmup.svg]
     python -m benchmarks costs [--case digits] [--output docs/costs.md]
 
 Runs each case on each backend that is installed, in fresh processes that take turns, after a check that they compute the
 same; prints tables with ratios, beside what is promised, and writes everything to a JSON file. `report` renders such
 files of one machine, as Markdown when it has an output. `--unseen` runs a group of workloads that the library was not tuned
-with (`cases/unseen/`). `warmup` shows the time of each of the first steps (`warmup.py`), `costs` what comes before them.
+with (`cases/unseen/`). `threads` compares our compiled step with one thread and with all (`threads.py`). `warmup` shows the
+time of each of the first steps (`warmup.py`), `costs` what comes before them.
 Peers run at their best settings: see `cases/`.
 """
 
@@ -28,9 +30,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import cases, costs, launch, limits, report, warmup  # noqa: F401  (cases: registers them)
+from . import cases, costs, launch, limits, report, threads, warmup  # noqa: F401  (cases: registers them)
 from . import results as figures
-from .registry import BACKENDS, CASES
+from .registry import BACKENDS, CASES, IMPLEMENTATIONS, entries_of
 
 
 def names_of(pattern: str) -> list[str]:
@@ -73,6 +75,11 @@ def parse_report(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def chosen_of(options: argparse.Namespace) -> list[str]:
+    patterns = options.case or [[name for name, case in CASES.items() if case.unseen == options.unseen]]
+    return list(dict.fromkeys(name for found in patterns for name in found))
+
+
 def measured_limits(launcher: launch.Launcher, chosen: Iterable[str], rounds: int) -> dict[str, Any]:
     """As the least disturbed of the processes had them."""
     texts = [limits.text_of(CASES[name].products) for name in chosen if CASES[name].products]
@@ -80,8 +87,7 @@ def measured_limits(launcher: launch.Launcher, chosen: Iterable[str], rounds: in
 
 
 def measure(options: argparse.Namespace, progress: Any) -> dict[str, Any]:
-    patterns = options.case or [[name for name, case in CASES.items() if case.unseen == options.unseen]]
-    chosen = list(dict.fromkeys(name for found in patterns for name in found))
+    chosen = chosen_of(options)
     with tempfile.TemporaryDirectory() as folder:
         launcher = launch.Launcher(Path(folder), dict(options.python))
         installed = [name for name in options.backend if launcher.installed(name)]
@@ -100,7 +106,7 @@ def measure(options: argparse.Namespace, progress: Any) -> dict[str, Any]:
             results["overhead"] = launcher.module("overhead", str(file), str(3 * options.rounds))
         for name in chosen:
             results["entries"] += launch.measure_case(
-                launcher, CASES[name], installed, options.rounds, options.seconds, progress
+                launcher, CASES[name], list(entries_of(CASES[name], installed)), options.rounds, options.seconds, progress
             )
             if options.json:
                 Path(options.json).write_text(json.dumps(results, indent=1))
@@ -125,12 +131,23 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["costs"]:
         costs.main(arguments[1:])
         return
-    options = parse(arguments)
+    comparing = arguments[:1] == ["threads"]
+    options = parse(arguments[comparing:])
     try:
         from tqdm import tqdm
     except ImportError:
         sys.exit('The benchmarks need more packages: pip install -e ".[bench]" in the checkout')
-    print(report.text(measure(options, partial(tqdm, leave=False))))
+    progress = partial(tqdm, leave=False)
+    if comparing:
+        chosen = [
+            name
+            for name in (chosen_of(options) if options.case or options.unseen else CASES)
+            if (name, "compiled") in IMPLEMENTATIONS
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            threads.main(options, launch.Launcher(Path(folder), dict(options.python)), chosen, progress)
+        return
+    print(report.text(measure(options, progress)))
 
 
 if __name__ == "__main__":

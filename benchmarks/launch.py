@@ -13,14 +13,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .registry import BACKENDS, MALLOC, Case, Entry, entries_of
+from .registry import BACKENDS, MALLOC, Case, Entry
 from .timing import load
 
 ROOT = Path(__file__).parent.parent
@@ -177,14 +177,13 @@ def error_in(stderr: str, status: int) -> str:
 
 
 def measure_case(
-    launcher: Launcher, case: Case, backends: Iterable[str], rounds: int, seconds: float, progress: Any
+    launcher: Launcher, case: Case, entries: Sequence[Entry], rounds: int, seconds: float, progress: Any
 ) -> list[Any]:
-    """Results of all entries of a case: `{case, backend, variant, malloc, runs}`, with `rounds` processes each. An entry that
+    """Results of these entries of a case: `{case, backend, variant, malloc, runs}`, with `rounds` processes each. An entry that
     failed is left alone. seconds: of timed steps in each process.
 
     The processes of a round live together: they start one after another, and then take turns. Settings of malloc share a cache.
     """
-    entries = list(entries_of(case, backends))
     runs: dict[Entry, list[dict[str, Any]]] = {entry: [] for entry in entries}
     with progress(total=rounds * len(entries), desc=case.name) as bar:
         for number in range(rounds):

@@ -41,6 +41,8 @@ def main(name: str, backend: str, variant: str, file: str, began: str) -> None:
         import_module(module)
     if backend in ("compiled", "session"):
         phases.watch_compiler()
+    if BACKENDS[backend].ours and variant == "1 thread":
+        import_module("staticgrad").set_num_threads(1)
     phases.watch_imports()
     phases.enter("build")
     imported = resident()

@@ -124,8 +124,9 @@ def profile(
 ) -> Profile:
     """The time, bytes and flops of each instruction of a subject's plan, beside what this machine can do.
 
-    See `explain` for the subjects. Instructions are timed one by one, on zeros, and variables keep their values. Print it for
-    a table; `export_chrome_trace(path)` writes a timeline for Perfetto. Nothing is measured in ordinary runs.
+    See `explain` for the subjects. Instructions are timed one by one, on the values of runs on random feeds, and variables keep
+    theirs. Print it for a table; `export_chrome_trace(path)` writes a timeline for Perfetto. Nothing is measured in ordinary
+    runs.
 
     Examples:
         >>> found = sg.profile(lambda x: sg.exp(-x).sum(), inputs=(np.ones(3, "float32"),), repeats=10)

@@ -3,6 +3,6 @@
 A group is timed before anything is mended for its kinds: `python -m benchmarks --unseen 1`. Importing this registers them.
 """
 
-from . import decisions, densities, physics, relations, sequences, tables
+from . import decisions, densities, language, physics, relations, sequences, speech, tables, vision
 
-__all__ = ["decisions", "densities", "physics", "relations", "sequences", "tables"]
+__all__ = ["decisions", "densities", "language", "physics", "relations", "sequences", "speech", "tables", "vision"]

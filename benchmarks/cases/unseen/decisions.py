@@ -143,3 +143,99 @@ workload(
     "quadratic-layer", "32 quadratic programs of 20 unknowns and 30 bounds as a layer: 30 iterations of ADMM on one factor",
     programs, quadratic_program, quadratic_program_jax, group=1, inputs=("x", "y"),
 )  # fmt: skip
+
+MEMORIES, SENSES, MOTORS, UNITS = 256, 17, 6, 128
+ENTROPY, LOG_2PI = -MOTORS, math.log(2 * math.pi)
+
+
+def memories() -> Arrays:
+    rng = np.random.default_rng(0)
+    data = {
+        "seen": rng.standard_normal((4, MEMORIES, SENSES)), "then": rng.standard_normal((4, MEMORIES, SENSES)),
+        "action": rng.uniform(-1, 1, (4, MEMORIES, MOTORS)), "reward": rng.standard_normal((4, MEMORIES)),
+        "going": rng.random((4, MEMORIES)) > 0.05, "draw": rng.standard_normal((4, MEMORIES, MOTORS)),
+        "draw_then": rng.standard_normal((4, MEMORIES, MOTORS)), "warmth": np.full(1, -1.0),
+    }  # fmt: skip
+    p = weights(
+        rng, actor0=(UNITS, SENSES), actor0_bias=(UNITS,), actor1=(UNITS, UNITS), actor1_bias=(UNITS,),
+        actor2=(2 * MOTORS, UNITS), actor2_bias=(2 * MOTORS,),
+    )  # fmt: skip
+    for name in ("one", "two", "old_one", "old_two"):
+        shapes = ((UNITS, SENSES + MOTORS), (UNITS, UNITS), (1, UNITS))
+        for i, shape in enumerate(shapes):
+            p |= weights(rng, **{f"{name}{i}": shape, f"{name}{i}_bias": shape[:1]})
+    return {name: value.astype(np.float32) for name, value in data.items()} | p
+
+
+OLD = tuple(f"old_{name}{i}{part}" for name in ("one", "two") for i in range(3) for part in ("", "_bias"))
+
+
+def soft_actor_critic(
+    torch: Any, p: Any, c: Any, seen: Any, action: Any, reward: Any, going: Any, then: Any, draw: Any, draw_then: Any
+) -> Any:
+    F = torch.nn.functional
+    fixed = {name: value.detach() for name, value in p.items()}
+
+    def network(p: Any, name: str, x: Any) -> Any:
+        for i in range(2):
+            x = torch.relu(F.linear(x, p[f"{name}{i}"], p[f"{name}{i}_bias"]))
+        return F.linear(x, p[f"{name}2"], p[f"{name}2_bias"])
+
+    def act(p: Any, seen: Any, draw: Any) -> Any:
+        mean, scale = network(p, "actor", seen).chunk(2, -1)
+        scale = torch.clamp(scale, -5, 2)
+        u = mean + torch.exp(scale) * draw
+        density = -0.5 * draw * draw - scale - 0.5 * LOG_2PI - 2 * (math.log(2) - u - F.softplus(-2 * u))
+        return torch.tanh(u), density.sum(-1)
+
+    def worth(p: Any, first: str, second: str, seen: Any, action: Any) -> Any:
+        x = torch.cat([seen, action], -1)
+        return network(p, first, x).squeeze(-1), network(p, second, x).squeeze(-1)
+
+    warmth = torch.exp(fixed["warmth"])
+    next_action, density = act(fixed, then, draw_then)
+    target = reward + DISCOUNT * going * (torch.minimum(*worth(c, "old_one", "old_two", then, next_action)) - warmth * density)
+    one, two = worth(p, "one", "two", seen, action)
+    critics = F.mse_loss(one, target) + F.mse_loss(two, target)
+    action, density = act(p, seen, draw)
+    actor = (warmth * density - torch.minimum(*worth(fixed, "one", "two", seen, action))).mean()
+    return critics + actor - (p["warmth"] * (density.detach() + ENTROPY)).mean()
+
+
+def soft_actor_critic_jax(
+    jax: Any, p: Any, c: Any, seen: Any, action: Any, reward: Any, going: Any, then: Any, draw: Any, draw_then: Any
+) -> Any:
+    jnp = jax.numpy
+    fixed = jax.lax.stop_gradient(p)
+
+    def network(p: Any, name: str, x: Any) -> Any:
+        for i in range(2):
+            x = jax.nn.relu(x @ p[f"{name}{i}"].T + p[f"{name}{i}_bias"])
+        return x @ p[f"{name}2"].T + p[f"{name}2_bias"]
+
+    def act(p: Any, seen: Any, draw: Any) -> Any:
+        mean, scale = jnp.split(network(p, "actor", seen), 2, -1)
+        scale = jnp.clip(scale, -5, 2)
+        u = mean + jnp.exp(scale) * draw
+        density = -0.5 * draw * draw - scale - 0.5 * LOG_2PI - 2 * (math.log(2) - u - jax.nn.softplus(-2 * u))
+        return jnp.tanh(u), density.sum(-1)
+
+    def worth(p: Any, first: str, second: str, seen: Any, action: Any) -> Any:
+        x = jnp.concatenate([seen, action], -1)
+        return network(p, first, x)[..., 0], network(p, second, x)[..., 0]
+
+    warmth = jnp.exp(fixed["warmth"])
+    next_action, density = act(fixed, then, draw_then)
+    target = reward + DISCOUNT * going * (jnp.minimum(*worth(c, "old_one", "old_two", then, next_action)) - warmth * density)
+    one, two = worth(p, "one", "two", seen, action)
+    critics = ((one - target) ** 2).mean() + ((two - target) ** 2).mean()
+    action, density = act(p, seen, draw)
+    actor = (warmth * density - jnp.minimum(*worth(fixed, "one", "two", seen, action))).mean()
+    return critics + actor - (p["warmth"] * (jax.lax.stop_gradient(density) + ENTROPY)).mean()
+
+
+workload(
+    "actor-critic", "SAC: an actor 17-128-128-12, twin critics and their targets 23-128-128-1, batch 256", memories,
+    soft_actor_critic, soft_actor_critic_jax, group=2,
+    inputs=("seen", "action", "reward", "going", "then", "draw", "draw_then"), constants=OLD,
+)  # fmt: skip

@@ -116,3 +116,67 @@ workload(
     "clicks", "DLRM: 8 tables of 5000 x 16 with bags of 4, products of pairs, batch 512", clicks, click_model, click_model_jax,
     group=1, inputs=("dense", "ids", "clicked"), constants=("left", "right"),
 )  # fmt: skip
+
+PAPERS, LINKS, WORDS, HEADS, UNITS, TOPICS, KNOWN = 2708, 10556, 256, 8, 8, 7, 140
+
+
+def citations() -> Arrays:
+    """Edges by target, each paper linked with itself."""
+    rng = np.random.default_rng(0)
+    source = np.concatenate([rng.integers(0, PAPERS, LINKS), np.arange(PAPERS)])
+    target = np.concatenate([rng.zipf(1.5, LINKS) % PAPERS, np.arange(PAPERS)])
+    order = np.argsort(target, kind="stable")
+    topic = rng.integers(0, TOPICS, PAPERS)
+    words = (rng.random((PAPERS, WORDS)) < 0.03 + 0.1 * (np.arange(WORDS) % TOPICS == topic[:, None])).astype(np.float32)
+    ints = {"source": source[order], "target": target[order], "topic": topic, "known": rng.integers(0, PAPERS, (4, KNOWN))}
+    return (
+        {"words": words}
+        | {name: value.astype(np.int32) for name, value in ints.items()}
+        | weights(
+            rng, w0=(HEADS * UNITS, WORDS), from0=(HEADS, UNITS), to0=(HEADS, UNITS), w0_bias=(HEADS * UNITS,),
+            w1=(TOPICS, HEADS * UNITS), from1=(1, TOPICS), to1=(1, TOPICS), w1_bias=(TOPICS,),
+        )
+    )  # fmt: skip
+
+
+def graph_attention(torch: Any, p: Any, c: Any, known: Any) -> Any:
+    F = torch.nn.functional
+    source, target = c["source"], c["target"]
+
+    def layer(h: Any, i: int, heads: int) -> Any:
+        h = F.linear(h, p[f"w{i}"]).view(PAPERS, heads, -1)
+        score = F.leaky_relu((h * p[f"from{i}"]).sum(-1)[source] + (h * p[f"to{i}"]).sum(-1)[target], 0.2)
+        index = target[:, None].expand_as(score)
+        most = torch.zeros(PAPERS, heads).scatter_reduce(0, index, score.detach(), "amax", include_self=False)
+        weight = torch.exp(score - most[target])
+        total = torch.zeros(PAPERS, heads).index_add(0, target, weight)
+        messages = h[source] * (weight / total[target]).unsqueeze(-1)
+        return torch.zeros_like(h).index_add(0, target, messages).flatten(1) + p[f"w{i}_bias"]
+
+    z = layer(F.elu(layer(c["words"], 0, HEADS)), 1, 1)
+    return F.cross_entropy(z[known], c["topic"][known])
+
+
+def graph_attention_jax(jax: Any, p: Any, c: Any, known: Any) -> Any:
+    jnp = jax.numpy
+    source, target = c["source"], c["target"]
+
+    def received(values: Any) -> Any:
+        return jax.ops.segment_sum(values, target, PAPERS, indices_are_sorted=True)
+
+    def layer(h: Any, i: int, heads: int) -> Any:
+        h = (h @ p[f"w{i}"].T).reshape(PAPERS, heads, -1)
+        score = jax.nn.leaky_relu((h * p[f"from{i}"]).sum(-1)[source] + (h * p[f"to{i}"]).sum(-1)[target], 0.2)
+        most = jax.ops.segment_max(jax.lax.stop_gradient(score), target, PAPERS, indices_are_sorted=True)
+        weight = jnp.exp(score - most[target])
+        messages = h[source] * (weight / received(weight)[target])[..., None]
+        return received(messages).reshape(PAPERS, -1) + p[f"w{i}_bias"]
+
+    z = jax.nn.log_softmax(layer(jax.nn.elu(layer(c["words"], 0, HEADS)), 1, 1)[known])
+    return -jnp.take_along_axis(z, c["topic"][known][:, None], 1).mean()
+
+
+workload(
+    "citations", "GAT: attention over 13264 edges of 2708 papers with 256 words, 8 heads of 8, then one of 7", citations,
+    graph_attention, graph_attention_jax, group=2, inputs=("known",), constants=("words", "source", "target", "topic"),
+)  # fmt: skip

@@ -138,11 +138,17 @@ GRACE = 20_000
 SHUNNED, LONGEST = 20, 500_000_000
 """The factor by which workers are left out for longer than they were late, and the most nanoseconds."""
 
-SHARES, ALONE, STREAK, SHARED_TIME, ALONE_TIME, FASTEST = (8 * word for word in range(4, 10))
+WAYS, WAY, STREAK, FASTEST, SPENT, END, HOME, TRIED, REST, INTERVAL, TIMES = (8 * word for word in range(4, 15))
 """Offsets after the error in a plan's status, in bytes; see `runtime/instruction_loop.py`."""
-STATUS_WORDS = 10
+TOGETHER, ALONE, LARGE = range(3)
+"""Ways to run a plan. Each has a word from TIMES on."""
+STATUS_WORDS = TIMES // 8 + 3
 TRIAL = 5
 """Runs after which the ways of running a plan are compared."""
+OFTEN, SELDOM = 64, 4096
+"""The least and most runs between two trials."""
+LARGE_WORK = 1_000_000
+"""Cost units (some 0.02 ns) from which an instruction is shared in the way LARGE: many times what a hand-over takes."""
 
 ENTER, REPEAT, UNLESS, GO, HOST, START, WAIT, LOOK, MATCH = range(1, 10)
 """Operations of control-flow instructions, see `runtime/control_instructions.py`, and from START on of exchanges, see

@@ -44,9 +44,9 @@ Result = TypeVar("Result")
 
 RELEASE_WORK = 1_000_000
 """Cost units (some 0.02 ns) from which a plan releases the GIL, which itself costs 0.1 us."""
-TRIED_WORK = 20_000_000
-"""Cost units up to which a plan measures whether threads are of use. In longer plans they synchronize seldom, and each trial
-would cost more than a delay of one of them."""
+TRIED_WORK = 8_000_000
+"""Cost units of a shared instruction, in the mean, up to which a plan measures whether threads are of use. Where instructions
+are longer a hand-over is less than 3 % of them, and trials would cost more."""
 FEW = 4
 """Operations on small values that take no longer than a call of a plan."""
 ATOMIC_COPY = 256
@@ -130,8 +130,7 @@ class Plan:
         self.drawn = 0
         """The position of the generator after numbers were last taken."""
         self.parallel = any(instruction.chunks > 1 for instruction in self.instructions)
-        brief = not self.builder.stream.loops and sum(instruction.work for instruction in self.instructions) < TRIED_WORK
-        self.status[t.SHARES // 8] = self.parallel and brief
+        self._begin_to_learn([instruction for instruction in self.instructions if instruction.chunks > 1])
         self.blas = any(instruction.large_gemm for instruction in self.instructions)
         hold = threads.blas_hold() if self.blas else None
         self.hold = 0 if hold is None else hold.ctypes.data
@@ -151,6 +150,13 @@ class Plan:
         self.control = self._control()
         self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
         bound_arrays.made(self)
+
+    def _begin_to_learn(self, shared: Sequence[Instruction]) -> None:
+        """Have runs measure which of these instructions are worth sharing."""
+        if shared and sum(instruction.work for instruction in shared) < TRIED_WORK * len(shared):
+            self.status[t.WAYS // 8] = 3 if len({instruction.large for instruction in shared}) > 1 else 2
+            self.status[[t.REST // 8, t.INTERVAL // 8]] = t.OFTEN
+            self.status[t.END // 8] = len(self.instructions)
 
     def _employ(self) -> None:
         """Have threads that take chunks. They run code of the runtime, which may be compiled beside the kernels."""
@@ -695,8 +701,8 @@ class Plan:
         return texts
 
     def profile(self, repeats: int = 200) -> Profile:
-        """The time, bytes and flops of each instruction, beside what this machine can do. The plan runs on zeros meanwhile, and
-        its variables keep their values."""
+        """The time, bytes and flops of each instruction, beside what this machine can do. The plan runs on random feeds
+        meanwhile, and its variables keep their values."""
         from .profile import profile
 
         return profile(self, repeats)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,16 +14,18 @@ import numpy as np
 
 from ...base.files import replacing
 from ...errors import UninitializedError
+from ...ir import Native, Node
 from ...ir.text import clip
 from ..backend import abi as t
 from ..codegen.cost import Cost
+from ..lower.instructions import Instruction, memory_of
 from ..runtime import loader
 from .explain import arena_buffers, cost, trips
-from .host_times import host_times
 from .limits import Limits, limits
 from .tables import html_table
 
 if TYPE_CHECKING:
+    from ...base.types import TensorType
     from .plan import Plan
 
 
@@ -62,7 +64,7 @@ class Profile:
     costs: list[Cost]
     """Of each instruction, for all iterations."""
     untimed: int = 0
-    """Host calls that have no time: they refuse the numbers that they are tried on."""
+    """Host calls that have no time: they refuse the numbers that they are tried on, or runs don't reach them."""
     facts: list[dict[str, Any]] = field(default_factory=list)
     """Of each instruction: its number, the dtype of its result, the user's line, and the bytes of the arena in use."""
     exchanges: list[Span] = field(default_factory=list)
@@ -77,13 +79,15 @@ class Profile:
         return found
 
     @cached_property
+    def least(self) -> list[float]:
+        """For each instruction, the shortest microseconds that this machine could need for its bytes and flops."""
+        doubles = [facts["dtype"] == "float64" for facts in self.facts]
+        return [self.limits.least_us(cost, double) for cost, double in zip(self.costs, doubles, strict=True)]
+
+    @cached_property
     def shares(self) -> list[float]:
-        """For each instruction, the shortest time that this machine could need for its bytes and flops, divided by the time
-        that it took."""
-        return [
-            self.limits.least_us(cost, facts["dtype"] == "float64") / us if us else 0.0
-            for (_, _, us), cost, facts in zip(self.instructions, self.costs, self.facts, strict=True)
-        ]
+        """For each instruction, the shortest time that this machine could need, divided by the time that it took."""
+        return [least / us if us else 0.0 for (_, _, us), least in zip(self.instructions, self.least, strict=True)]
 
     def as_dict(self) -> dict[str, Any]:
         """The measurements as plain data, for `json`."""
@@ -92,7 +96,13 @@ class Profile:
             for (kind, name, us), cost, share, facts in zip(self.instructions, self.costs, self.shares, self.facts, strict=True)
         ]
         exchanges = [span._asdict() for span in self.exchanges]
-        return {"total": self.total, "instructions": rows, "limits": self.limits._asdict(), "exchanges": exchanges}
+        return {
+            "total": self.total,
+            "least": sum(self.least),
+            "instructions": rows,
+            "limits": self.limits._asdict(),
+            "exchanges": exchanges,
+        }
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write one step as a timeline in the Trace Event Format, with the memory in use. Instructions follow one another with
@@ -127,11 +137,17 @@ class Profile:
         return f"<Profile of {len(self.instructions)} instructions: {self.total:.2f} us>"
 
     def __str__(self) -> str:
-        lines = [f"{'kind':8s} {'what':50s} {'us':>9s} {'share':>6s} {'Gflop/s':>8s} {'GB/s':>7s} {'of limit':>8s}"]
-        for row, share, speed, bandwidth, limit in self._rows():
-            kind, name, us = row
-            lines.append(f"{kind:8s} {clip(name, 50):50s} {us:9.2f} {share:6.1%} {speed:8.2f} {bandwidth:7.2f} {limit:8.1%}")
+        head = ("us", 9), ("share", 6), ("Mflop", 9), ("Gflop/s", 8), ("MB", 9), ("GB/s", 7), ("of limit", 8)
+        lines = [" ".join([f"{'kind':8s} {'what':50s}", *(f"{name:>{width}s}" for name, width in head)])]
+        for (kind, name, us), price, share, speed, bandwidth, limit in self._rows():
+            lines.append(
+                f"{kind:8s} {clip(name, 50):50s} {us:9.2f} {share:6.1%} {price.flops / 1e6:9.3f} {speed:8.2f} "
+                f"{price.bytes / 1e6:9.3f} {bandwidth:7.2f} {limit:8.1%}"
+            )
         lines.append(f"{'total':59s} {self.total:9.2f}")
+        if self.total:
+            least = sum(self.least)
+            lines.append(f"{'sum of limits':59s} {least:9.2f}, {least / self.total:.0%} of the total")
         for span in self.exchanges:
             lines.append(
                 f"{'exchange':8s} {clip(span.name, 50):50s} {span.microseconds:9.2f}, {span.waited:.2f} of them waited"
@@ -140,19 +156,22 @@ class Profile:
             lines.append(f"{self.untimed} host call{'s' if self.untimed > 1 else ''} not timed")
         return "\n".join([*lines, str(self.limits)])
 
-    def _rows(self) -> Iterator[tuple[tuple[str, str, float], float, float, float, float]]:
-        for row, (flops, size), limit in zip(self.instructions, self.costs, self.shares, strict=True):
+    def _rows(self) -> Iterator[tuple[tuple[str, str, float], Cost, float, float, float, float]]:
+        for row, price, limit in zip(self.instructions, self.costs, self.shares, strict=True):
             us = row[2]
-            speed, bandwidth = (flops / us / 1e3, size / us / 1e3) if us else (0.0, 0.0)
-            yield row, us / self.total if self.total else 0.0, speed, bandwidth, limit
+            speed, bandwidth = (price.flops / us / 1e3, price.bytes / us / 1e3) if us else (0.0, 0.0)
+            yield row, price, us / self.total if self.total else 0.0, speed, bandwidth, limit
 
     def _repr_html_(self) -> str:
         rows = [
-            (*row[:2], f"{row[2]:.2f}", f"{share:.1%}", f"{speed:.2f}", f"{bandwidth:.2f}", f"{limit:.1%}")
-            for row, share, speed, bandwidth, limit in self._rows()
-        ]
-        head = ("kind", "what", "us", "share", "Gflop/s", "GB/s", "of limit")
-        return html_table(f"{self.total:.2f} us a step", head, rows)
+            (
+                *row[:2], f"{row[2]:.2f}", f"{share:.1%}", f"{price.flops / 1e6:.3f}", f"{speed:.2f}",
+                f"{price.bytes / 1e6:.3f}", f"{bandwidth:.2f}", f"{limit:.1%}",
+            )
+            for row, price, share, speed, bandwidth, limit in self._rows()
+        ]  # fmt: skip
+        head = ("kind", "what", "us", "share", "Mflop", "Gflop/s", "MB", "GB/s", "of limit")
+        return html_table(f"{self.total:.2f} us a step, {sum(self.least):.2f} by the limits of the machine", head, rows)
 
 
 LEAST, MOST, LONG = 10, 1000, 100.0
@@ -160,27 +179,25 @@ LEAST, MOST, LONG = 10, 1000, 100.0
 
 
 def profile(plan: Plan, repeats: int = 200) -> Profile:
-    """Time each native instruction by itself, on feeds of zeros, and host calls in whole runs (`host_times.py`); variables are
-    restored afterwards.
+    """Time each instruction in runs of the plan on random feeds; variables are restored afterwards.
 
-    An instruction runs `repeats` times at least, in native calls of ten and more. Each round times all instructions, so that
+    An instruction runs `repeats` times at least, in native calls of ten and more, on the values that it has in a run. Those in
+    bodies of loops and branches are timed after the run, on what it left in memory. Each round times all instructions, so that
     other load on the machine affects all equally; the median round counts. Raises UninitializedError when the plan has not run
     yet, because it has no variables to run on.
     """
     exchanges = exchanges_of(plan)
-    runs, rounds, hosts = plan.alone(_rounds, plan, repeats)
     often = trips(plan)
-    counts = np.maximum([count for _, count in runs[1:]], 1)
-    times = np.maximum(np.median((rounds[:, 1:] - rounds[:, :1]) / counts, axis=0), 0.0)
-    spent = {i: us * often[i] for us, i in zip(times.tolist(), _timed(plan), strict=True)} | hosts
-    plan.times = {i: spent[i] for i in sorted(spent)}
+    spent = plan.alone(_measured, plan, repeats)
+    plan.times = {i: spent[i] * (1 if plan.instructions[i].kind == "host" else often[i]) for i in sorted(spent)}
     found, costs = [], []
     for i, us in plan.times.items():
         instruction, n = plan.instructions[i], often[i]
         found.append((instruction.kind, instruction.name if n == 1 else f"{instruction.name}, {n:,d} times", us))
         flops, size = cost(instruction)
         costs.append(Cost(flops * n, size * n))
-    return Profile(found, sum(plan.times.values()), costs, plan.host_calls - len(hosts), _facts(plan), exchanges)
+    untimed = plan.host_calls - sum(kind == "host" for kind, _, _ in found)
+    return Profile(found, sum(plan.times.values()), costs, untimed, _facts(plan), exchanges)
 
 
 def _facts(plan: Plan) -> list[dict[str, Any]]:
@@ -198,22 +215,100 @@ def _facts(plan: Plan) -> list[dict[str, Any]]:
     return found
 
 
-def _rounds(plan: Plan, repeats: int) -> tuple[list[tuple[int, int]], np.ndarray, dict[int, float]]:
-    """The instructions to time with their runs in one call, the microseconds that they took in each round, and those of host
-    calls."""
+def _measured(plan: Plan, repeats: int) -> dict[int, float]:
+    """Median microseconds of each instruction, in a loop of one iteration. Host calls that refuse all feeds are left out."""
     if len(plan.bound) < len(plan.builder.cells):
         raise UninitializedError("profile: the plan has no variables before its first run", "run it once")
     saved = [(array, array.copy()) for array in plan.bound.values()]
-    kept = plan.stage([np.zeros(node.type.shape, node.type.dtype) for node in plan.feeds])
+    counts: dict[int, int] = {}
+    rounds: list[dict[int, float]] = []
+    kinds = [node.type for node in plan.feeds]
+    none = [np.zeros(kind.shape, kind.dtype) for kind in kinds]
+    runs: list[list[np.ndarray] | None] = [] if plan.builder.stream.exchanges else [*samples(plan), none]
     try:
-        runs = list(zip([0, *_timed(plan)], [0, *_counts(plan)], strict=True))
-        rounds = np.array([[_repeated(plan, i, n) for i, n in runs] for _ in range(max(1, repeats // LEAST))])
-        return runs, rounds, host_times(plan, repeats)
+        for feeds in (*runs, None):
+            try:
+                for _ in range(max(1, repeats // LEAST)):
+                    _restore(saved)
+                    rounds.append(_round(plan, none if feeds is None else feeds, feeds is not None, counts))
+                break
+            except Exception:  # an operation refuses these numbers
+                if feeds is None:
+                    raise
+                rounds.clear()
     finally:
+        plan.kept.clear()
         plan.status[:4] = 0
-        for array, before in saved:
-            array[...] = before
-        del kept
+        _restore(saved)
+    return {i: float(np.median([each[i] for each in rounds])) for i in rounds[0]}
+
+
+def _restore(saved: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+    for array, before in saved:
+        array[...] = before
+
+
+def _round(plan: Plan, feeds: Sequence[np.ndarray], runs: bool, counts: dict[int, int]) -> dict[int, float]:
+    """Microseconds of each instruction. runs: whether the plan runs meanwhile; otherwise all instructions are timed as those in
+    bodies. counts: how often each instruction is repeated, found in the first round."""
+    arrays = plan.stage([feed.copy() for feed in feeds])
+    plan.status[:4] = 0
+    timed, spent = dict.fromkeys(_timed(plan)), dict[int, float]()
+    call = _repeated(plan, 0, 0)
+    if runs:
+        bodies, at = _bodies(plan), 0
+        while at < len(plan.instructions):
+            each = plan.instructions[at]
+            if each.kind == "host":
+                begin = time.perf_counter_ns()
+                plan.call_host(each, arrays)
+                spent[at] = spent.get(at, 0.0) + (time.perf_counter_ns() - begin) / 1e3
+                at += 1
+            elif at in timed and at not in bodies:
+                held = [(array, array.copy()) for array in _memory(each, arrays)]
+                spent[at] = _time_of(plan, at, counts, call)
+                _restore(held)
+                plan.run_one(at)
+                at += 1
+            else:
+                after = next(i for i in range(at + 1, len(plan.instructions) + 1) if i not in bodies)
+                stopped = loader.step(0, 0, 0, plan.call[3], at, after, plan.call[6], plan.hold)
+                if stopped >= 0 and plan.instructions[stopped].kind != "host" and not plan.paused(stopped):
+                    plan.fail(stopped)
+                at = stopped if stopped >= 0 else after
+    often = trips(plan)
+    for i in timed:
+        if i not in spent:
+            spent[i] = _time_of(plan, i, counts, call) if often[i] else 0.0  # without an iteration it has no pointers
+            _reset_positions(plan, i)
+    return spent
+
+
+def _time_of(plan: Plan, i: int, counts: dict[int, int], call: float) -> float:
+    """Microseconds of one instruction, in a native call of many: some ten, and more where it is short, as the call itself takes
+    time."""
+    if i not in counts:
+        counts[i] = int(np.clip(LEAST * LEAST * LONG / max(_repeated(plan, i, LEAST), 1e-3), LEAST, MOST))
+        _reset_positions(plan, i)
+    return max(_repeated(plan, i, counts[i]) - call, 0.0) / counts[i]
+
+
+def _bodies(plan: Plan) -> set[int]:
+    """The numbers of instructions of loops and branches, the entries of both included."""
+    found: set[int] = set()
+    for i, each in enumerate(plan.instructions):
+        if each.control in (t.ENTER, t.UNLESS, t.GO):
+            found.update(range(i, int(each.size_array[t.EXIT // 8 if each.control == t.ENTER else 0])))
+        elif each.control:
+            found.add(i)
+    return found
+
+
+def _memory(instruction: Instruction, arrays: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    """The arrays that an instruction may change."""
+    for root in dict.fromkeys(buffer.root for buffer, _ in instruction.buffers):
+        if root.kind in ("arena", "state", "output"):
+            yield memory_of(root, arrays)
 
 
 def _timed(plan: Plan) -> list[int]:
@@ -222,25 +317,52 @@ def _timed(plan: Plan) -> list[int]:
 
 
 def _repeated(plan: Plan, i: int, count: int) -> float:
-    """Microseconds of one native call that runs an instruction so many times.
-
-    Integers that it made are set to 0 afterwards. They may be positions that other instructions read, and out of range
-    where the instruction changed them in place each time or a check refused them.
-    """
+    """Microseconds of one native call that runs an instruction so many times."""
     copies = np.repeat(plan.table[i : i + 1], count + 1, axis=0)
     begin = time.perf_counter_ns()
     loader.step(0, 0, 0, copies.ctypes.data, 1, count + 1, plan.call[6], plan.hold)  # not from 0: this is no run of the plan
-    took = time.perf_counter_ns() - begin
-    for buffer in {buffer.root for buffer, _ in plan.instructions[i].buffers} if plan.instructions else ():
-        if buffer.kind == "arena" and buffer.dtype.kind in "iu" and buffer.memory is not None:
-            buffer.memory[...] = 0
-    return took / 1e3
+    return (time.perf_counter_ns() - begin) / 1e3
 
 
-def _counts(plan: Plan) -> list[int]:
-    """How often to run each instruction in one call: some ten times, and more often where that is short, as the call itself
-    takes time. Not at all in a loop that made no iteration, because its pointers are not set.
-    """
-    often = trips(plan)
-    runs = [(i, LEAST * (often[i] > 0)) for i in _timed(plan)]
-    return [int(np.clip(LEAST * LONG / max(_repeated(plan, i, n), 1e-3), n, MOST)) if n else 0 for i, n in runs]
+def _reset_positions(plan: Plan, i: int) -> None:
+    """Set the integers that an instruction made to 0. They may be positions that other instructions read, and out of range
+    where the instruction changed them in place each time or a check refused them."""
+    for root in {buffer.root for buffer, _ in plan.instructions[i].buffers}:
+        if root.kind == "arena" and root.dtype.kind in "iu" and root.memory is not None:
+            root.memory[...] = 0
+
+
+# feeds ---------------------------------------------------------------------------------------------------------------
+
+
+def samples(plan: Plan) -> Iterator[list[np.ndarray]]:
+    """Feeds that most operations take: numbers of (0.25, 0.75), matrices with a large diagonal, which can be inverted and
+    factored, and positions from everywhere within their bounds."""
+    rng, most = np.random.default_rng(0), _largest(plan)
+    yield [_sample(node.type, most.get(node, 0), rng) for node in plan.feeds]
+
+
+def _sample(kind: TensorType, most: int, rng: np.random.Generator) -> np.ndarray:
+    if kind.dtype.kind not in "fc":
+        return rng.integers(0, 2 if kind.dtype.kind == "b" else most + 1, kind.shape).astype(kind.dtype)
+    values = rng.uniform(0.25, 0.75, kind.shape)
+    if values.ndim > 1 and values.shape[-1] == values.shape[-2]:
+        values = (values + np.swapaxes(values, -1, -2)) / 2 + values.shape[-1] * np.eye(values.shape[-1])
+    return np.ascontiguousarray(values.astype(kind.dtype))
+
+
+def _largest(plan: Plan) -> dict[Node, int]:
+    """By feed of integers that a check bounds, the largest that passes it."""
+    found: dict[Node, int] = {}
+    feed_of = {node: node for node in plan.feeds if node.type.dtype.kind in "iu"}
+    for node in plan.ir.nodes:
+        if node.op.leaf or not node.inputs or node.inputs[0] not in feed_of or node.type.dtype.kind not in "iu":
+            continue
+        feed = feed_of[node.inputs[0]]
+        if isinstance(node.op.emit, Native) and node.op.emit.check is not None and node.op.range is not None:
+            bounds = node.op.range([i.type for i in node.inputs], node.attrs, *(None for _ in node.inputs))
+            if bounds is not None:
+                found[feed] = min(found.get(feed, bounds[1]), bounds[1])
+        elif len(node.inputs) - len(node.op.shape_only) == 1:
+            feed_of[node] = feed
+    return found

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.records import record
 from ...ir import Exchange, Layout, Node
-from ..backend.abi import COUNT, EXIT, GROWING, HEAD, HOST, MOVES, REVERSE, START, N, T
+from ..backend.abi import COUNT, EXIT, GROWING, HEAD, HOST, LARGE_WORK, MOVES, REVERSE, START, N, T
 from ..backend.machine_code import Code
 from ..runtime import loader
 
@@ -135,6 +135,15 @@ class Instruction:
         """Of its machine code; 0 for none, and while that is compiled."""
         return 0 if self.code is None else self.code.address
 
+    @property
+    def large(self) -> bool:
+        """Whether it is shared in the way LARGE; see `runtime/instruction_loop.py`."""
+        return self.work >= LARGE_WORK or self.kind == "shards"
+
+    @property
+    def flags(self) -> int:
+        return int(self.check) | self.large << 1
+
     def words(self) -> list[int]:
         """The words that the driver reads; see `runtime/instruction_loop.py`."""
         if self.kind == "host":
@@ -143,7 +152,7 @@ class Instruction:
         if self.control:
             by = loader.address("control" if self.control < START else "exchange")
             return [0, pointers, sizes, self.control, 0, 0, 0, by]
-        return [self.address, pointers, sizes, self.start, self.stop, self.chunks, int(self.check), self.pool]
+        return [self.address, pointers, sizes, self.start, self.stop, self.chunks, self.flags, self.pool]
 
 
 class LoopInstruction:

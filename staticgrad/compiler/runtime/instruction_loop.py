@@ -1,16 +1,39 @@
 """The native driver: runs the instructions of a plan. The same compiled functions serve all plans.
 
 An instruction is ROW int64 words: address of the kernel, address of its list of buffers, address of its sizes, start, stop,
-number of chunks that the range is cut into, whether to check the status afterwards, and the thread pool that shares the
-chunks. An instruction without chunks is a control-flow instruction (`control_instructions.py`), one of an exchange
-(`exchange_instructions.py`) or a host call.
+number of chunks that the range is cut into, flags (1: check the status afterwards, 2: it has LARGE work), and the thread pool
+that shares the chunks. An instruction without chunks is a control-flow instruction (`control_instructions.py`), one of an
+exchange (`exchange_instructions.py`) or a host call.
 
-After the error, the status holds measurements of whether threads pay: SHARES whether to measure, ALONE whether the last run
-used one thread only, STREAK the number of runs in succession that did the same, SHARED_TIME and ALONE_TIME the nanoseconds
-of a run either way, FASTEST those of the fastest run of a trial.
+After the error, the status holds what the plan measures of its ways to run. In way TOGETHER all instructions that are cut into
+chunks are shared, in way ALONE none, and in way LARGE those that have the flag of it. WAYS: how many of the three there are, 0
+where nothing is to be decided; WAY: that of the last run; STREAK: the number of runs in succession in it; TIMES: the
+nanoseconds of a run in each; FASTEST: those of the fastest run of a trial; SPENT: those of the run under way, without host
+calls; END: the number of instructions; HOME: the way that is found best; TRIED: the one that was tried last; REST: runs until
+another one is tried; INTERVAL: how many these were.
 """
 
-from ..backend.abi import ALONE, ALONE_TIME, DATA_OFFSET, FASTEST, HOST, ROW, SHARED_TIME, SHARES, STREAK, TRIAL
+from ..backend.abi import (
+    ALONE,
+    DATA_OFFSET,
+    END,
+    FASTEST,
+    HOME,
+    HOST,
+    INTERVAL,
+    LARGE,
+    OFTEN,
+    REST,
+    ROW,
+    SELDOM,
+    SPENT,
+    STREAK,
+    TIMES,
+    TRIAL,
+    TRIED,
+    WAY,
+    WAYS,
+)
 from ..backend.runtime_builtins import (
     call_2,
     call_get,
@@ -62,31 +85,51 @@ def hold_calls(hold):
     return 0
 
 
-def goes_alone(status):
-    """Whether one thread runs all instructions of this run, because that was faster. Threads that synchronize after each
-    instruction can take longer than one, where other processes compete for the CPUs or instructions are short."""
-    alone_now = peek(status + ALONE)
+def way_of(status):
+    """How the run that begins goes: the way that took least. Threads that synchronize after each instruction can take longer
+    than one, where other processes compete for the CPUs, cores are far apart, or instructions are short.
+
+    Ways that have no time yet are tried first. From time to time another one is tried again; where it is no better, the plan
+    waits twice as long for the next trial, so that trials cost little in the end.
+    """
+    way, ways = peek(status + WAY), peek(status + WAYS)
     if peek(status + STREAK) >= TRIAL:
-        faster = 1 if peek(status + ALONE_TIME) < peek(status + SHARED_TIME) else 0
-        if faster != alone_now:
-            poke(status + ALONE, faster)
+        best = way
+        for other in range(ways):
+            if peek(status + TIMES + 8 * other) < peek(status + TIMES + 8 * best):
+                best = other
+        if best == way:
+            if way != peek(status + HOME):
+                poke(status + HOME, way)
+                poke(status + INTERVAL, OFTEN)
+                poke(status + REST, OFTEN)
+            poke(status + REST, peek(status + REST) - 1)
+            if peek(status + REST) <= 0:
+                poke(status + INTERVAL, min(2 * peek(status + INTERVAL), SELDOM))
+                poke(status + REST, peek(status + INTERVAL))
+                best = (peek(status + TRIED) + 1) % ways
+                best = (best + 1) % ways if best == way else best
+                poke(status + TRIED, best)
+        if best != way:
+            poke(status + WAY, best)
             poke(status + STREAK, 0)
-        alone_now = faster
+        way = best
     poke(status + STREAK, peek(status + STREAK) + 1)
-    return alone_now
+    return way
 
 
-def learn(status, alone_now, took):
-    """Update the time of a run. After a change the first run does not count, because threads wake up in it and data moves; of
+def learn(status, way, took):
+    """Update the time of a way. After a change the first run does not count, because threads wake up in it and data moves; of
     the others of the trial the second fastest counts, because one that was interrupted proves nothing, and a lucky one neither.
-    Then the time is a moving average, which adapts faster to improvement. The time of the other way is lowered a little after
-    each run, so that it is tried again some time; this costs about 2 %."""
-    place, other = status + SHARED_TIME, status + ALONE_TIME
-    if alone_now != 0:
-        place, other = other, place
+    Then the time is a moving average, which adapts faster to improvement. A trial ends early where it takes twice the time of
+    the best way."""
+    place, home = status + TIMES + 8 * way, peek(status + HOME)
     streak, before, fastest = peek(status + STREAK), peek(place), peek(status + FASTEST)
+    best = peek(status + TIMES + 8 * home)
     if streak == 2:
         poke(status + FASTEST, took)
+        if way != home and best != 0 and took > 2 * best:
+            poke(status + STREAK, TRIAL)
     elif streak == 3:
         poke(status + FASTEST, min(took, fastest))
         took = max(took, fastest)
@@ -97,8 +140,6 @@ def learn(status, alone_now, took):
         took = before + (took - before) // (2 if took < before else 8)
     if streak >= 2:
         poke(place, took)
-        poke(other, min(peek(other), 4 * took))
-    poke(other, peek(other) - peek(other) // 256)
 
 
 @entry
@@ -113,16 +154,20 @@ def step(patches, count, objects, table, first, last, status, hold):
         which, to, add = peek(patches + 24 * p), peek(patches + 24 * p + 8), peek(patches + 24 * p + 16)
         poke(to, peek(peek(objects + 8 * which) + DATA_OFFSET) + add)
     hold_blas(hold)
-    tried = 1 if first == 0 and last > 0 and peek(status + SHARES) != 0 else 0
-    alone_now = goes_alone(status) if tried != 0 else 0
-    begun = nanoseconds() if tried != 0 else 0
+    ways, way = 0, 0
+    if first < last:
+        ways, way = peek(status + WAYS), peek(status + WAY)
+    if ways != 0 and first == 0:
+        way = way_of(status)
+        poke(status + SPENT, 0)
+    begun = nanoseconds() if ways != 0 else 0
     failed = -1
     r = first
     while r < last:
         instruction = table + 8 * ROW * r
         kernel, buffers, sizes = peek(instruction), peek(instruction + 8), peek(instruction + 16)
         start, stop = peek(instruction + 24), peek(instruction + 32)
-        chunks = peek(instruction + 40)
+        chunks, flags = peek(instruction + 40), peek(instruction + 48)
         if chunks == 0:
             r = call_2(peek(instruction + 56), instruction, r) if start != HOST else -1 - r
             if r < 0:
@@ -131,15 +176,17 @@ def step(patches, count, objects, table, first, last, status, hold):
             continue
         if chunks == 1:
             call_kernel(kernel, buffers, sizes, start, stop)
-        elif alone_now != 0:
+        elif way == ALONE or (way == LARGE and flags & 2 == 0):
             alone(kernel, buffers, sizes, start, stop, chunks)
         else:
             share(peek(instruction + 56), kernel, buffers, sizes, start, stop, chunks)
-        if peek(instruction + 48) != 0 and peek(status) != 0:
+        if flags & 1 != 0 and peek(status) != 0:
             failed = r
             break
         r += 1
     release_blas(hold)
-    if tried != 0 and failed < 0:
-        learn(status, alone_now, nanoseconds() - begun)
+    if ways != 0:
+        poke(status + SPENT, peek(status + SPENT) + nanoseconds() - begun)
+        if failed < 0 and last == peek(status + END):
+            learn(status, way, peek(status + SPENT))
     return failed

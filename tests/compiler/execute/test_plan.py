@@ -353,7 +353,10 @@ def test_profile_times_every_row_and_changes_nothing():
     computing = [row for row in plan.instructions if row in plan.native or row.kind == "host"]
     assert [name for _, name, _ in profile.instructions] == [row.name for row in computing]
     assert profile.total == pytest.approx(sum(us for _, _, us in profile.instructions))
-    assert str(profile).splitlines()[0].split() == ["kind", "what", "us", "share", "Gflop/s", "GB/s", "of", "limit"]
+    head = ["kind", "what", "us", "share", "Mflop", "Gflop/s", "MB", "GB/s", "of", "limit"]
+    assert str(profile).splitlines()[0].split() == head
+    assert sum(profile.least) == pytest.approx(profile.as_dict()["least"])
+    assert f"{sum(profile.least):.2f}, {sum(profile.least) / profile.total:.0%} of the total" in str(profile)
     for cell, array in b.store.items():
         np.testing.assert_array_equal(array, before[cell])
 
@@ -385,11 +388,11 @@ def test_profile_gives_variables_back_when_it_is_interrupted(monkeypatch: pytest
     plan.run([], b.store)
     before = b.value_of(w).copy()
 
-    def interrupted(plan: Plan) -> list[int]:
+    def interrupted(plan: Plan, *_: object) -> float:
         loader.step(0, 0, 0, plan.call[3], 0, 1, plan.call[6], 0)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(profiling, "_counts", interrupted)
+    monkeypatch.setattr(profiling, "_time_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
         plan.profile()
     np.testing.assert_array_equal(b.value_of(w), before)

@@ -14,25 +14,34 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import staticgrad as sg
 from staticgrad.compiler.backend.abi import (
     ALONE,
-    ALONE_TIME,
     ASLEEP,
     CALLS,
     CPU_SET_BYTES,
+    HOME,
+    INTERVAL,
+    LARGE,
+    OFTEN,
     OWNER,
     PLACE_BYTES,
     PLACES,
-    SHARED_TIME,
-    SHARES,
+    REST,
     SHUN,
     STARTED,
     STREAK,
+    TIMES,
+    TOGETHER,
+    TRIAL,
+    WAY,
+    WAYS,
 )
 from staticgrad.compiler.execute.plan import Plan
+from staticgrad.compiler.lower import instructions
 from staticgrad.compiler.runtime import loader, thread_pool
 from staticgrad.operators import F
-from tests.compiler.helpers import Bench
+from tests.compiler.helpers import Bench, on_host
 
 ROOT = Path(__file__).parents[3]
 
@@ -190,7 +199,7 @@ def wait_until_workers_sleep() -> None:
 
 def run_with_workers(b: Bench, plan: Plan, first: np.ndarray) -> None:
     """A run that wakes the workers, also where one alone took less time or workers were preempted."""
-    plan.status[[ALONE // 8, STREAK // 8]] = 0
+    plan.status[[WAY // 8, STREAK // 8]] = 0
     thread_pool._words[SHUN // 8] = 0
     assert (plan.run(b.arrays, {})[0] == first).all()
 
@@ -234,34 +243,107 @@ def test_values_do_not_depend_on_who_runs_the_chunks(threads: None, shunned: Non
     assert (plan.run(b.arrays, {})[0] == alone).all()
 
 
+LONG = 10**12
+"""Nanoseconds."""
+
+
+def ready(plan: Plan, way: int, *times: int, rest: int = OFTEN) -> None:
+    """As after many runs in this way, the best that was known so far."""
+    plan.status[[WAY // 8, HOME // 8]] = way
+    plan.status[STREAK // 8] = TRIAL
+    plan.status[TIMES // 8 : TIMES // 8 + len(times)] = times
+    plan.status[REST // 8] = rest
+
+
 def test_a_plan_goes_the_way_that_took_less(threads: None):
-    """Alone where that was faster, together where that was; each is measured again in time."""
+    """Alone where that was faster, together where that was."""
     b, plan, first = example()
 
-    def run(shared: int, alone: int) -> bool:
-        plan.status[[SHARED_TIME // 8, ALONE_TIME // 8]] = shared, alone
-        plan.status[STREAK // 8] = 5
+    def run(way: int, together: int, alone: int) -> int:
+        ready(plan, way, together, alone)
         assert (plan.run(b.arrays, {})[0] == first).all()
-        return bool(plan.status[ALONE // 8])
+        return int(plan.status[WAY // 8])
 
-    assert plan.status[SHARES // 8]
-    long = 10**12  # nanoseconds
-    assert run(long, long // 2)
-    assert not run(long // 2, long)
-    assert run(long, long // 2)
-    assert plan.status[SHARED_TIME // 8] < long, "what was not taken is thought of better after each run"
+    assert plan.status[WAYS // 8] == 2
+    assert run(TOGETHER, LONG, LONG // 2) == ALONE
+    assert run(ALONE, LONG // 2, LONG) == TOGETHER
+    assert run(TOGETHER, LONG, LONG // 2) == ALONE
     plan.run(b.arrays, {})  # the second run of a kind is measured
-    assert 0 < plan.status[ALONE_TIME // 8] < 10**11
+    assert 0 < plan.status[TIMES // 8 + ALONE] < 10**11
 
 
-def test_both_ways_are_tried_at_first(threads: None):
+def test_all_ways_are_tried_at_first(threads: None):
     b, plan, _ = example()
     ways = set()
     for _ in range(12):
         plan.run(b.arrays, {})
-        ways.add(int(plan.status[ALONE // 8]))
-    assert ways == {0, 1}
-    assert (plan.status[[SHARED_TIME // 8, ALONE_TIME // 8]] > 0).all()
+        ways.add(int(plan.status[WAY // 8]))
+    assert ways == {TOGETHER, ALONE}
+    assert (plan.status[[TIMES // 8, TIMES // 8 + 1]] > 0).all()
+
+
+def test_another_way_is_tried_from_time_to_time_and_less_often_where_it_is_no_better(threads: None):
+    b, plan, _ = example()
+    ready(plan, ALONE, 2, 1, rest=2)  # no run takes a nanosecond, so that the time of each way is as measured from here on
+    plan.status[TIMES // 8 + ALONE] = 0
+    plan.run(b.arrays, {})
+    assert (plan.status[WAY // 8], plan.status[REST // 8]) == (ALONE, 1)
+    plan.status[TIMES // 8 + ALONE] = 0
+    plan.run(b.arrays, {})
+    assert (plan.status[WAY // 8], plan.status[STREAK // 8]) == (TOGETHER, 1)
+    assert plan.status[INTERVAL // 8] == plan.status[REST // 8] == 2 * OFTEN
+
+
+def test_a_trial_ends_early_where_it_takes_twice_as_long(threads: None):
+    b, plan, _ = example()
+    ready(plan, TOGETHER, 1, 0)
+    plan.status[[WAY // 8, STREAK // 8]] = ALONE, 1
+    plan.run(b.arrays, {})
+    assert plan.status[STREAK // 8] == TRIAL
+    plan.run(b.arrays, {})
+    assert plan.status[WAY // 8] == TOGETHER
+
+
+def test_a_way_that_turns_slower_is_left(threads: None):
+    """The average of the way that was best rises, and once it is above that of another one, that is tried."""
+    b, plan, _ = example()
+    ready(plan, TOGETHER, 1, LONG)
+    plan.run(b.arrays, {})
+    average = int(plan.status[TIMES // 8])
+    assert average > 1
+    ready(plan, TOGETHER, average, average - 1)
+    plan.run(b.arrays, {})
+    assert plan.status[WAY // 8] == ALONE
+
+
+def test_large_instructions_alone_may_be_shared(threads: None, monkeypatch: pytest.MonkeyPatch):
+    """Where some are large and others are not, that is a third way; all have the same results."""
+    monkeypatch.setattr(instructions, "LARGE_WORK", 10_000)
+    b = Bench()
+    plan = b.plan(F.exp(b.feed(64, 64) @ b.feed(64, 64)).sum(0) * b.feed(64))
+    assert {i.large for i in plan.instructions if i.chunks > 1} == {True, False}
+    first, ways = plan.run(b.arrays, {})[0], set()
+    for _ in range(3 * TRIAL + 3):
+        assert (plan.run(b.arrays, {})[0] == first).all()
+        ways.add(int(plan.status[WAY // 8]))
+    assert plan.status[WAYS // 8] == 3
+    assert ways == {TOGETHER, ALONE, LARGE}
+
+
+def test_runs_with_host_calls_are_measured_as_a_whole(threads: None):
+    b = Bench()
+    plan = b.plan(F.exp(on_host(F.exp(b.feed(500, 40)), 0)))
+    for _ in range(3 * TRIAL):
+        plan.run(b.arrays, {})
+    assert (plan.status[[TIMES // 8, TIMES // 8 + 1]] > 0).all()
+
+
+def test_loops_are_measured(threads: None):
+    step = sg.compile(lambda x: sg.scan(lambda c, _: (sg.exp(-c).cumsum(0), None), x, length=5)[0])
+    x = np.ones((300, 40), np.float32)
+    for _ in range(3 * TRIAL):
+        step(x)
+    assert (step.plan.status[[TIMES // 8, TIMES // 8 + 1]] > 0).all()
 
 
 def test_one_thread_learns_nothing(monkeypatch: pytest.MonkeyPatch):
