@@ -332,3 +332,25 @@ def test_a_shared_matrix_is_read_once():
     function(a, b)
     (call,) = [i for i in function.plan.instructions if i.name == "linalg_solve_triangular"]
     assert call.sizes[:2] == [6, 50]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sides", [15, 16, 65, 130])
+@pytest.mark.parametrize("n", [17, 48, 70])
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("turned", [False, True])
+def test_systems_with_many_sides_are_solved_by_blocks(n, sides, upper, turned, dtype):
+    """By products of blocks of rows, in any order of memory, with the accuracy of LAPACK's solution."""
+    rng = rng_of(f"{n} {sides}")
+    a = (rng.standard_normal((2, n, n)) / np.sqrt(n) + 2 * np.eye(n)).astype(dtype)
+    b = rng.standard_normal((2, n, sides)).astype(dtype)
+    kept = np.triu(a) if upper else np.tril(a)
+
+    @sg.compile
+    def solved(a, b):
+        return linalg.solve_triangular(a.mT if turned else a, b, upper=upper)
+
+    given = np.ascontiguousarray(np.swapaxes(a, -1, -2)) if turned else a
+    x = solved(sg.tensor(given), sg.tensor(b)).numpy().astype(np.float64)
+    eps = np.finfo(dtype).eps
+    assert np.abs(kept.astype(np.float64) @ x - b).max() < 30 * eps * np.abs(x).max()

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...base.types import float64, int64
-from ...ir import Index, Node, Reduction
+from ...ir import Index, Node, Pointwise, Reduction
 from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, origin, scan_of
 from ..fusion.fuse import Group
 from ..fusion.indexed_members import gather_of, padding_of, scatter_of
@@ -70,6 +70,8 @@ FIXED, FIXED_REDUCED, FIXED_SUMMED = 8, 16, 64
 in those that sum over the rows. LLVM unrolls a loop over a known number of columns and vectorizes across rows instead. That
 is faster where rows are few numbers apart (LLVM loads groups of up to 8 numbers at equal distances), and where the sums along
 the columns stay in registers. Elsewhere it is up to 3 times slower."""
+MANY = 1024
+"""Rows from which a loop over an unknown number of columns, most of which is its ends, costs more than a kernel of its own."""
 
 CLEARED, ADDED = 2, 4
 """The cost of an element of the result of a scatter, and of an element that is added."""
@@ -141,14 +143,20 @@ class KernelWriter:
         )  # fmt: skip
 
     def _columns(self) -> None:
-        """Few columns, along a weight or a constant, are a number in the source. Others are an argument."""
+        """Few columns, along a weight or a constant or of many rows, are a number in the source. Others are an argument."""
         columns = real_extent(self.domain, "columns")
         reduced = any(isinstance(n.op.emit, Reduction) for n in self.group.members)
         fixed = FIXED_SUMMED if self.accumulated else FIXED_REDUCED if reduced else FIXED
-        if 0 < columns <= fixed and self._along_weight(columns):
+        if 0 < columns <= fixed and (self._along_weight(columns) or self._many_short_rows(columns)):
             self.args.fix("columns", columns)
         else:
             self.args.size("columns", columns, "columns")
+
+    def _many_short_rows(self, columns: int) -> bool:
+        """Whether most of a loop over an unknown number of columns would be its ends, or each row has numbers of its own to
+        compute, one at a time."""
+        alone = any(isinstance(n.op.emit, Pointwise) and self.domain.rank[n] == ROW for n in self.group.members)
+        return real_extent(self.domain, "rows") >= MANY and (columns < FIXED or (columns == FIXED and alone))
 
     def _along_weight(self, columns: int) -> bool:
         """Whether the columns are those of a variable or constant, whose extents don't change from call to call."""

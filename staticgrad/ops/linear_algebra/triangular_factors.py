@@ -45,9 +45,10 @@ def _half(x: Any) -> Any:
 
 
 def _cholesky_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
-    """L^-H half(L^H g) L^-1, made symmetric."""
-    middle = _half(F.matmul(F.adjoint(out), g))
-    half = right_triangular(out, triangular(F.adjoint(out), middle, upper=True), upper=False)
+    """L^-H half(L^H g) L^-1, made symmetric. Both systems have L^H to the left, where sides are solved together."""
+    factor = F.adjoint(out)
+    middle = _half(F.matmul(factor, g))
+    half = triangular(factor, F.adjoint(triangular(factor, F.adjoint(middle), upper=True)), upper=True)
     return (half + F.adjoint(half)) * 0.5
 
 

@@ -103,3 +103,13 @@ def test_infinite_and_missing_numbers():
     x = b.feed(value=rows)
     with np.errstate(all="ignore"):
         b.check(F.amax(x, 1), F.softmax(x), F.sum(x, 1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [2, 3, 7, 8, 9])
+def test_the_columns_of_many_short_rows_are_a_number_in_the_source(columns: int, dtype: type):
+    """For few rows, they are an argument, so that other shapes have the same kernel."""
+    for rows, many in ((1100, True), (1000, False)):
+        b = Bench()
+        plan = b.check(b.feed(rows, columns, dtype=dtype) * F.sigmoid(b.feed(rows, 1, dtype=dtype)), rtol=1e-5)
+        assert (f"columns = {columns}\n" in source(plan)) is (many and columns <= 8), source(plan)
