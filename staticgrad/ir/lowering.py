@@ -317,7 +317,8 @@ class Native:
     """Native code: `plan(node, layouts of the operands)` returns calls, or None to run on the host.
 
     inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks for a
-    bad number, and runs before anything is changed; `check(node, number)` is the error for one. missed(sizes, number): that
+    bad number, and runs before anything is changed; `check(node, number)` is the error for one. alike: which of several bad
+    numbers is reported makes no difference, so threads may share the check. missed(sizes, number): that
     error by the sizes of the instruction, which has the op's name, so that a plan from the kernel cache need not be compiled
     for it. fused(node): how kernels can make the result from the operands instead, a `Window`, `Lookup`, `Scatter` or another
     type that a kind of fusion in `compiler/fusion/` takes, or None. scales: the plan is one `Gemm`, which can be given a factor
@@ -327,6 +328,7 @@ class Native:
     plan: Callable[..., Sequence[Call] | None]
     inplace: int | None = None
     check: Callable[..., StaticgradError] | None = None
+    alike: bool = False
     fused: Callable[[Node], Any] | None = None
     scales: bool = False
     order: Order | None = None

@@ -263,6 +263,26 @@ def test_threads_have_the_same_results():
         np.testing.assert_allclose(one.numpy(), several.numpy(), rtol=1e-12)
 
 
+def test_threads_share_a_batch_of_factors():
+    """Though it is a check: each matrix that is not definite has the same error."""
+    a = matrices(64, 24, 24)
+    before = sg.get_num_threads()
+    try:
+        sg.set_num_threads(3)
+        step = sg.compile(lambda a: linalg.cholesky(a))
+        a = (a @ np.swapaxes(a, -1, -2) + np.eye(24)).astype(np.float32)
+        np.testing.assert_allclose(step(sg.tensor(a)).numpy(), np.linalg.cholesky(a), rtol=1e-3, atol=1e-5)
+    finally:
+        sg.set_num_threads(before)
+    [factors] = [each for each in step.plan.instructions if each.check]
+    assert factors.chunks == 3
+    for bad in ([5], [63], [1, 30, 60]):
+        a[bad] *= -1
+        with pytest.raises(sg.errors.LinAlgError, match="Matrix is not positive definite"):
+            step(sg.tensor(a))
+        a[bad] *= -1
+
+
 def test_many_runs_and_new_shapes():
     function = sg.compile(lambda a, b: linalg.solve(a, b).sum())
     for n in (3, 5, 20, 7, 40, 20):

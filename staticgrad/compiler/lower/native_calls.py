@@ -245,7 +245,8 @@ def lower_call(b: GraphLowering, node: Node, call: Call) -> None:
 def routine(b: GraphLowering, node: Node, call: Routine) -> None:
     read = [p for p in range(len(node.inputs)) if p not in node.op.shape_only] if call.operands is None else call.operands
     check = isinstance(node.op.emit, Native) and node.op.emit.check is not None
-    chunks = 1 if check else b.chunks(call.work, call.span)  # a check reports the first bad number
+    first = isinstance(node.op.emit, Native) and check and not node.op.emit.alike  # it reports the first bad number
+    chunks = 1 if first else b.chunks(call.work, call.span)
     buffers = [b.view(node.inputs[p]) if p in call.strided else b.contiguous(node.inputs[p]) for p in read]
     buffers += [(b.buffer(node), 0), *(_scratch(b, node, s, chunks if call.chunked else 1) for s in call.scratch)]
     if check:

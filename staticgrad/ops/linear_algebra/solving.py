@@ -47,7 +47,7 @@ regular_op = define(
     lambda x, like, of: x,
     _regular_eval,
     (lambda g, node, out, x, like: g, None),
-    Native(_regular_plan, inplace=0, check=lambda node, row: _singular(node.attrs["of"])),
+    Native(_regular_plan, inplace=0, check=lambda node, row: _singular(node.attrs["of"]), alike=True),
     keep,
     shape_only=(1,),
     attrs={"of": at.text},

@@ -70,7 +70,7 @@ def _indefinite(node: Node | None, row: int) -> LinAlgError:
 
 
 cholesky_op = host_record("cholesky", same_type, np.linalg.cholesky, (_cholesky_vjp,), doc="The lower Cholesky factor.",
-                          complex=LINEAR, emit=Native(_factor_plan("cholesky"), check=_indefinite))  # fmt: skip
+                          complex=LINEAR, emit=Native(_factor_plan("cholesky"), check=_indefinite, alike=True))  # fmt: skip
 
 
 @linalg(name="cholesky", twin=np.linalg.cholesky)
