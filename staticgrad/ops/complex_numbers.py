@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import COMPLEX_OF, PART_OF
+from ..base.dtypes import COMPLEX_OF, PART_OF, SHORT
 from ..base.types import TensorType, broadcast_shapes, complex_with, get_default_dtype, to_float, type_of
 from ..errors import DTypeError, ShapeError
-from ..ir import OpDef, define
+from ..ir import Call, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, Tensor, apply, composite, enter_as, torch_function
 from .batching import aligned, leading, linear
 from .operands import dtype_of, operand, promoted
@@ -83,6 +84,14 @@ def _as_real(x: np.ndarray) -> np.ndarray:
     return x[..., None].view(PART_OF[x.dtype])
 
 
+def _part_plan(which: int) -> Callable[..., Sequence[Call]]:
+    def plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+        n, kernel = node.type.size, f"part_{SHORT[node.type.dtype]}"
+        return [Routine("fourier", kernel, n, (which,), n, name=node.op.name, chunked=False)]
+
+    return plan
+
+
 conj_op: OpDef = define(
 
         name="conj", infer=lambda x: x, eval=np.conjugate, vjp=(lambda g, node, out, x: apply(conj_op, g),),
@@ -91,12 +100,14 @@ conj_op: OpDef = define(
 real_op: OpDef = define(
 
         name="real", infer=_part, eval=lambda x: x.real, vjp=(lambda g, node, out, x: F.astype(g, x.dtype),),
+        emit=Native(_part_plan(0)),
         written=lambda x, value: apply(complex_op, value, apply(imag_op, x)),
         complex=OWN, fails=False, batch=aligned, jvp=linear, doc="The real parts of complex numbers.",
     )  # fmt: skip
 imag_op: OpDef = define(
 
         name="imag", infer=_part, eval=lambda x: x.imag, vjp=(lambda g, node, out, x: apply(complex_op, F.zeros_like(g), g),),
+        emit=Native(_part_plan(1)),
         written=lambda x, value: apply(complex_op, apply(real_op, x), value),
         complex=OWN, fails=False, batch=aligned, jvp=linear, doc="The imaginary parts of complex numbers.",
     )  # fmt: skip

@@ -1,4 +1,5 @@
-"""Fourier transforms: three records, which SciPy computes, and PyTorch's functions of them.
+"""Fourier transforms: three records, which SciPy computes, and PyTorch's functions of them. Many real rows whose length is a
+power of two have a kernel.
 
 Transforms are linear, so their gradients are transforms: the adjoint of a forward transform is the inverse one with the scale
 of the forward one, and that of a transform between real signals and half spectra sums over the half that is left out.
@@ -11,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import COMPLEX_OF, PART_OF
+from ..base.dtypes import COMPLEX_OF, PART_OF, SHORT
 from ..base.signals import module
 from ..base.types import TensorType, normalize_axis, to_float
 from ..errors import ArgumentError, DTypeError
-from ..ir import Attribute, OpDef, define
+from ..ir import Attribute, Call, Layout, Native, Node, OpDef, Routine, Scratch, define
 from ..operators import F, Operators, Tensor, apply, as_array, spelled
 from . import attributes as at
 from .batching import linear
@@ -82,11 +83,33 @@ def _r2c_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     return apply(real_op, apply(c2c_op, whole, axes=(axis,), inverse=True, norm=norm))
 
 
+LANES, LONGEST = 16, 1 << 13
+"""Rows that a kernel transforms together, and the longest row of which they stay in the cache."""
+
+
+def _r2c_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    """Rows of which each is a power of two."""
+    kind, axis = node.inputs[0].type, node.attrs["axis"]
+    n, rows = kind.shape[axis], kind.size // max(kind.shape[axis], 1)
+    if axis != kind.ndim - 1 or not 4 <= n <= LONGEST or n & (n - 1) or rows < LANES:
+        return None
+    halves = ("backward", "ortho", "forward").index(node.attrs["norm"])
+    work = 5 * rows * n * n.bit_length() // 2
+    room = [Scratch(n // 2 * LANES, kind.dtype)] * 4
+    return [
+        Routine(
+            "fourier", f"half_{SHORT[kind.dtype]}", rows, (n, halves), work, (*room, Scratch(n, kind.dtype)),
+            name=node.op.name,
+        )
+    ]  # fmt: skip
+
+
 r2c_op: OpDef = define(
     name="fft_r2c",
     attrs={"axis": at.axis_of(0), "norm": norm_name},
     infer=_r2c_infer,
     eval=lambda x, axis, norm: _scipy("rfft", x, axis=axis, norm=norm),
+    emit=Native(_r2c_plan),
     vjp=(_r2c_vjp,),
     jvp=linear,
     complex=OWN,

@@ -102,3 +102,55 @@ def test_integers_become_the_default_float():
 def test_refusals(call, error, text):
     with pytest.raises(error, match=text):
         call(sg.tensor(COMPLEX))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize(("rows", "n"), [((16,), 4), ((3, 11), 8), ((17,), 64), ((5, 7), 512)])
+def test_many_rows_of_a_power_of_two_have_a_kernel(rows: tuple[int, ...], n: int, norm: str, dtype: type):
+    """In plans, with the values and the gradients of eager mode."""
+    rng = np.random.default_rng(n)
+    x, w = (rng.standard_normal((*rows, n)).astype(dtype) for _ in range(2))
+
+    def power(x: Any, w: Any) -> Any:
+        spectrum = sg.fft.rfft(x * w, norm=norm)
+        return (spectrum.real**2 + 2 * spectrum.imag * spectrum.real).sum(-1), spectrum
+
+    def with_slopes(x: Any, w: Any) -> Any:
+        found, spectrum = power(x, w)
+        (slope,) = sg.grad(found.sum(), x, create_graph=True)
+        return found, spectrum, slope, sg.grad((slope * slope).sum(), w)[0]
+
+    eps = float(np.finfo(dtype).eps)
+    arguments = [sg.tensor(a, requires_grad=True) for a in (x, w)]
+    compiled = sg.compile(with_slopes)
+    with sg.eager_kernels(False):
+        expected = with_slopes(*arguments)
+    for found, wanted in zip(compiled(*arguments), expected, strict=True):
+        reference = wanted.detach().numpy()
+        np.testing.assert_allclose(found.detach().numpy(), reference, rtol=0, atol=30 * eps * np.abs(reference).max())
+    assert any(row.name == "fft_r2c" and row.kind == "routine" for row in compiled.plan.instructions)
+    alone = sg.compile(power)
+    alone(*(a.detach() for a in arguments))
+    assert alone.plan.host_calls == 0
+
+
+def test_threads_share_the_rows_of_a_transform():
+    x = np.random.default_rng(0).standard_normal((100, 256))
+    before = sg.get_num_threads()
+    try:
+        sg.set_num_threads(3)
+        step = sg.compile(lambda x: sg.fft.rfft(x))
+        close(step(sg.tensor(x)), np.fft.rfft(x))
+    finally:
+        sg.set_num_threads(before)
+    assert [row.chunks for row in step.plan.instructions] == [3]
+
+
+def test_what_is_not_finite_stays_in_its_row():
+    x = np.random.default_rng(0).standard_normal((20, 32))
+    x[7, 3], x[11, 4] = np.nan, np.inf
+    found = sg.compile(lambda x: sg.fft.rfft(x))(sg.tensor(x)).numpy()
+    assert not np.isfinite(found[[7, 11]]).any()
+    kept = np.delete(np.arange(20), [7, 11])
+    np.testing.assert_allclose(found[kept], np.fft.rfft(x[kept]), atol=1e-13)
