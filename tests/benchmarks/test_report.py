@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import cases, report, results  # noqa: F401  (cases: registers them)
+from benchmarks import cases, report, results, threads  # noqa: F401  (cases: registers them)
 from benchmarks.registry import CASES
 from benchmarks.results import Target
 
@@ -176,3 +176,21 @@ def test_report_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "geometric mean over cases" in capsys.readouterr().out
     command.main(["report", str(file), "--output", str(page)])
     assert page.read_text() == report.markdown(RESULTS)
+
+
+def test_steps_with_all_threads_are_compared_with_one() -> None:
+    measured = [
+        entry("digits", "compiled", run(50, cold=True), run(40), run(42)),
+        entry("digits", "compiled", run(40), variant=threads.ONE),
+        entry("mlp-784", "compiled", run(1000)),
+        entry("mlp-784", "compiled", run(1600), variant=threads.ONE),
+        entry("lstm", "compiled", {"error": "ValueError: no", "load": 1.0}),
+        entry("lstm", "compiled", run(10), variant=threads.ONE),
+    ]
+    found, failed = threads.rows(measured)
+    assert [(row.case, row.ratio) for row in found] == [("digits", pytest.approx(1.05)), ("mlp-784", pytest.approx(0.625))]
+    assert failed == ["lstm : ValueError: no"]
+    first, *lines, last = threads.table(found[::-1]).splitlines()
+    assert "all / one" in first
+    assert [("digits" in line, "above 1.03" in line) for line in lines] == [(True, True), (False, False)]
+    assert last == "2 cases, geometric mean 0.81"
