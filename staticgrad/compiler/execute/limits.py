@@ -30,6 +30,8 @@ SMALL = 1 << 16
 """Bytes of copies from whose time that of the call is subtracted."""
 SIDE = 384
 """Rows and columns of the product whose rate is measured."""
+RELIABLE = 1.0
+"""Microseconds from which the time of an instruction is more than the noise of the clock."""
 SECONDS = 0.03
 """How long each measurement is repeated."""
 
@@ -62,9 +64,10 @@ class Limits(NamedTuple):
         return 1e6 * max(cost.flops / flops, cost.bytes / self.bytes_per_second(cost.bytes))
 
     def raised(self, cost: Cost, us: float) -> Limits:
-        """The limits where something of this cost took so long: a limit that was exceeded had been measured under load."""
+        """The limits where something of this cost took so long: a limit that was exceeded had been measured under load. Times
+        that are not reliable raise nothing."""
         least = self.least_us(cost)
-        if not 0 < us < least:
+        if not RELIABLE <= us < least:
             return self
         level = self.bytes_per_second(cost.bytes)
         flops, speed = max(self.flops, 1e6 * cost.flops / us), max(level, 1e6 * cost.bytes / us)

@@ -80,9 +80,11 @@ class Profile:
 
     @cached_property
     def least(self) -> list[float]:
-        """For each instruction, the shortest microseconds that this machine could need for its bytes and flops."""
+        """For each instruction, the shortest microseconds that this machine could need for its bytes and flops, at most the
+        time that it took."""
         doubles = [facts["dtype"] == "float64" for facts in self.facts]
-        return [self.limits.least_us(cost, double) for cost, double in zip(self.costs, doubles, strict=True)]
+        parts = zip(self.instructions, self.costs, doubles, strict=True)
+        return [min(self.limits.least_us(cost, double), us) for (_, _, us), cost, double in parts]
 
     @cached_property
     def shares(self) -> list[float]:

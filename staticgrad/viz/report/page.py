@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 REPEATS = 30
 """How often each instruction runs for its time."""
-RELIABLE = 1.0
-"""Microseconds from which the time of an instruction is more than the noise of the clock."""
 MOST_LINES, MOST_DECISIONS = 40, 4000
 """The user's lines of an instruction, and decisions, that are listed."""
 
@@ -52,8 +50,7 @@ def timed_limits(plans: Sequence[Any], machine: Limits) -> Limits:
             except StaticgradError:  # it has never run
                 continue
         for i, spent in enumerate(_costs(plan)):
-            if plan.times.get(i, 0.0) >= RELIABLE:
-                machine = machine.raised(spent, plan.times[i])
+            machine = machine.raised(spent, plan.times.get(i, 0.0))
     return machine
 
 
