@@ -195,11 +195,11 @@ class Ahead:
     def __init__(self) -> None:
         self.name = self.key = ""
         self.noted: list[tuple[str, str]] = []
-        """Names and keys of files: those that this process has asked for, then others that earlier ones had."""
+        """Names and keys of files, as they were noted."""
+        self.asked: dict[tuple[str, str], None] = {}
+        """Those that this process has asked for."""
         self.contents: dict[str, Content] = {}
         """What was read, by key, until somebody asks for it."""
-        self.news = 0
-        """How many of the files were not noted."""
 
     def content(self, place: Place) -> Content | None:
         """The file of a call; None where it is missing, or kernels are."""
@@ -207,15 +207,11 @@ class Ahead:
         if not self.key:
             self.key = hashlib.sha256(f"{place.key} {sys.argv[:1]}".encode()).hexdigest()
             self.name = f"n{self.key[:24]}.call"
+            atexit.register(self.keep)
             self._read(disk)
-        file = place.name, place.key
-        if file not in self.noted:
-            self.noted.insert(self.news, file)
-            self.news += 1
-            if self.news == 1:
-                atexit.register(self.keep)
+        self.asked[place.name, place.key] = None
         found = self.contents.pop(place.key, None)
-        if found is None and (content := disk.read(*file)) is not None:
+        if found is None and (content := disk.read(place.name, place.key)) is not None:
             found = Content(content)
         return found if found is not None and found.whole else None
 
@@ -234,8 +230,12 @@ class Ahead:
                         call.arrive()
 
     def keep(self) -> None:
-        """Note the files for later processes."""
-        module("staticgrad.compiler.backend.disk_cache").keep(self.name, self.key, pickle.dumps(self.noted[:MOST]))
+        """Note the files for later processes. Of those that this one did not ask for, which may have been too short for them,
+        at most as many stay."""
+        others = [file for file in self.noted if file not in self.asked]
+        files = [*self.asked, *others[: len(self.asked)]][:MOST]
+        if files != self.noted:
+            module("staticgrad.compiler.backend.disk_cache").keep(self.name, self.key, pickle.dumps(files))
 
 
 ahead = Ahead()

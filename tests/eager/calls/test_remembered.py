@@ -191,6 +191,15 @@ def test_the_first_call_that_is_asked_for_reads_the_others_ahead(tmp_path: Path)
     assert first != second == third == wanted[0][0]
 
 
+def test_files_that_are_not_asked_for_any_more_are_read_ahead_no_longer(tmp_path: Path):
+    few = "(w := sg.ones(9, 9, requires_grad=True)).sum()\nfor i in range(4): F.gelu(w).sum().backward()\n"
+    more = few + "for n in range(20):\n for i in range(4): F.silu(sg.ones(9 + n, 9) @ w).sum().backward()\n"
+    counted = "from staticgrad.eager.calls.remembered import ahead\nfound.update(b'%d' % len(ahead.noted))\n"
+    run(tmp_path, more)
+    runs = [run(tmp_path, few + counted)[0][0] for _ in range(5)]
+    assert runs[0] != runs[-1] == runs[-2]
+
+
 def truncated(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-9])
 
