@@ -412,6 +412,12 @@ def _unrecorded(x: Any, args: tuple[Any, ...], ctx: FunctionCtx) -> Any:
     return x.detach() if alias else x
 
 
+@functools.lru_cache(256)
+def _nothing(kind: tuple[Any, Any] | None) -> np.ndarray:
+    """An array of a shape and dtype, whose elements are not read."""
+    return np.zeros(()) if kind is None else np.broadcast_to(np.zeros((), kind[1]), kind[0])
+
+
 def _recorded(
     ctx: FunctionCtx, args: tuple[Any, ...], tensors: Sequence[tuple[int, Any]], operands: tuple[Any, ...], results: list[Any]
 ) -> list[Any]:
@@ -426,26 +432,27 @@ def _recorded(
     call.result_types = tuple((x.shape, x.dtype) if isinstance(x, Tensor) else None for x in results)
     call.makers = [None] * len(results)
     (kind,) = call.result_types if call.results == 1 else (None,)
-    call.out = np.zeros(()) if kind is None else np.broadcast_to(np.zeros((), kind[1]), kind[0])
+    call.out = _nothing(kind)
     ctx._kept = ()
+    passed, dirty, fixed = ({*map(id, xs)} for xs in (args, ctx.dirty_tensors, ctx.non_differentiable))
     given: list[Any] = list(results)
     first = {id(x): i for i, x in reversed([*enumerate(results)])}
     doubles = {  # one tensor returned several times; an argument is a view of itself each time
-        i: first[id(x)] for i, x in enumerate(results) if first[id(x)] != i and not any(x is arg for arg in args)
+        i: first[id(x)] for i, x in enumerate(results) if first[id(x)] != i and id(x) not in passed
     }
     last = {i: i for i in range(len(results))} | {first: i for i, first in doubles.items()}
     for number, x in enumerate(results):
         if not isinstance(x, Tensor):
             continue
-        if any(x is other for other in ctx.non_differentiable) or x.dtype.kind not in INEXACT:
-            given[number] = wrap(x._data) if any(x is arg for arg in args) else x
-        elif any(x is other for other in ctx.dirty_tensors):
+        if id(x) in fixed or x.dtype.kind not in INEXACT:
+            given[number] = wrap(x._data) if id(x) in passed else x
+        elif id(x) in dirty:
             record_change(x, wrap(x._data, call.result(number)), ctx._name)  # type: ignore[attr-defined]
         else:
             if number in doubles:
                 given[number] = given[doubles[number]]
                 continue
-            if any(x is arg for arg in args):
+            if id(x) in passed:
                 given[number] = shown = wrap(x._data)
                 shown._base, x = (x if x._base is None else x._base), shown
             elif x._tracked or x._record is not None:
@@ -453,7 +460,7 @@ def _recorded(
             if x._base is not None:  # the rules of views would pass the Function's own gradient by
                 x._views, x._refusal = UNRECORDED, refusal_of_view(ctx._name, number, call.results)  # type: ignore[attr-defined]
             x._record, x._tracked = call.result(last[number]), True
-    numbers = {id(x): i for i, x in enumerate(results) if not any(x is arg for arg in args)}
+    numbers = {id(x): i for i, x in enumerate(results) if id(x) not in passed}
     numbers.update({id(x): first[id(x)] for x in ctx.dirty_tensors})
     ctx._kept = tuple(Kept(x, numbers.get(id(x))) if isinstance(x, Tensor) else x for x in ctx.to_save)  # else a sparse one
     ctx.to_save = ()

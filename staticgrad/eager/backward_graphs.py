@@ -248,13 +248,20 @@ class _Builder(Pull[int]):
         steps = [(place, view.steps(feeds)) for place, view in moved]
         found = {part: fetches.index(part, len(kept)) if view is None else view.steps(feeds) for part, view in parts.items()}
         rows = [Rows(leaf, how, [found[part] for part in how.parts]) for leaf, how in sparse]
-        passes = Passes([sources[n] for n in feeds], bool(fetches), kept, steps, rows, self.planned)
+        valued = {*reached([*fetches, *[view.node for view in views]], _values_read)}
+        shapes = {sources[n] for n in feeds if n not in valued}
+        passes = Passes([sources[n] for n in feeds], bool(fetches), kept, steps, rows, self.planned, shapes)
         return Backward(self.graph, feeds, fetches, passes)
 
     def _end(self, number: int) -> list[tuple[Any, int | None]]:
         """What the engine gets at a record: a cotangent, or those of some results of a call."""
         g = self.found[number]
         return [(part, i) for i, part in g.items()] if isinstance(g, Parts) else [(g, None)]
+
+
+def _values_read(node: Node) -> list[Node]:
+    """The operands of which a node reads more than the shape."""
+    return [x for i, x in enumerate(node.inputs) if i not in node.op.shape_only]
 
 
 class Moved(NamedTuple):

@@ -14,7 +14,7 @@ from ..errors import GraphError, ShapeError
 from ..operators import INPLACE, NOBODY, ORDINARY, F, Lifted, Operators, Symbol, TensorLike, as_array, frontends, taken
 from ..ops.operands import number_in
 from . import layout_changes, random_fills
-from .execution import NUMBERS
+from .execution import FLOATS, NUMBERS, number
 from .grad_mode import modes
 from .inplace import PLACING, check_change, check_overlap, in_place_of, replace, replace_apart, unrecorded
 from .tape import touch
@@ -28,6 +28,43 @@ def made_of_several(function: Any) -> bool:
             return True
         function = getattr(function, "__wrapped__", None)
     return False
+
+
+UFUNCS: dict[str, Any] = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide}
+
+
+def _by_ufunc(ufunc: np.ufunc, general: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """As `general`, with the result written right away: for floats whose change nobody records, and a tensor of their dtype in
+    other memory or a number. Kernels compute large ones."""
+
+    def method(self: Tensor, *args: Any, **named: Any) -> Tensor:
+        mode = modes.now
+        if (
+            len(args) == 1
+            and not frontends.tracing
+            and self.__class__ is PublicTensor
+            and (data := self._data).size < mode.least
+        ):
+            (other,) = args
+            alpha = named.get("alpha") if named else 1
+            known = other.__class__ is PublicTensor
+            if (
+                (data.dtype in FLOATS and data.ndim and len(named) == (alpha.__class__ is float) and unrecorded(self, ""))
+                and (other.__class__ in NUMBERS or (known and other._data.dtype is data.dtype))
+                and not (known and (other._base is not None or self._base is not None or (other._tracked and mode.grad)))
+            ):
+                operand = other._data if known else number(other, data.dtype)._data
+                try:
+                    if named:
+                        operand = mode.quiet(np.multiply, operand, number(alpha, data.dtype)._data)
+                    mode.quiet(ufunc, data, operand, data)
+                except (ValueError, RuntimeError):
+                    return general(self, other, **named)  # raises the error that names shapes and line
+                touch(self)
+                return self
+        return general(self, *args, **named)
+
+    return method
 
 
 def _inplace(name: str) -> Callable[..., Tensor]:
@@ -70,6 +107,8 @@ def _inplace(name: str) -> Callable[..., Tensor]:
             self._drawn = True
         return replace(self, fresh, name + "_")
 
+    if name in UFUNCS:
+        method = _by_ufunc(UFUNCS[name], method)
     method.__wrapped__ = function  # type: ignore[attr-defined]  # it takes the same arguments
     method.__name__ = name + "_"
     method.__qualname__ = f"Tensor.{name}_"

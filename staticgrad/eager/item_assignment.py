@@ -9,9 +9,10 @@ import numpy as np
 
 from ..base.types import category, check_unmasked, shape_text
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..operators import F, Index, Lifted, Operators, Symbol, TensorLike, misuse
-from ..ops.indexing import as_read, ints_first
+from ..operators import F, Index, Lifted, Operators, Symbol, TensorLike, apply, misuse
+from ..ops.indexing import as_read, bounds, ints_first
 from ..ops.placing import written
+from ..ops.slicing import WHOLE, as_key, written_op
 from .grad_mode import modes, no_grad
 from .inplace import check_change, check_overlap, check_writeable, of_a_graph, one_memory, owner_of, replace, tracer
 from .pending import settle_all
@@ -51,14 +52,45 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
         _write(self._data, plain, value._data)
         touch(self)
         return
-    places = places_named(np.arange(self._data.size).reshape(self.shape), plain)
-    shape = value.shape[max(value.ndim - places.ndim, 0) :]  # NumPy drops leading axes of extent 1
+    slices = slices_named(plain, self._data.ndim)
+    if slices is None:
+        places = places_named(np.arange(self._data.size).reshape(self.shape), plain)
+        flat = written(F.reshape(self, (-1,)), Tensor(places), _spread(self, value, places.shape))
+        replace(self, F.reshape(flat, self.shape), "setitem")
+    else:
+        try:
+            shape = self._data[as_key(slices)].shape
+        except IndexError as error:
+            raise index_error(error) from None
+        replace(self, apply(written_op, self, _spread(self, value, shape), slices=slices), "setitem")
+
+
+def _spread(x: Tensor, value: Tensor, shape: tuple[int, ...]) -> Any:
+    """A value in the dtype of x and the shape of places in it. NumPy drops leading axes of extent 1."""
+    value = value if value.dtype == x.dtype else cast("Tensor", F.astype(value, x.dtype))
+    if value.shape == shape:
+        return value
     try:
-        spread = F.broadcast_to(F.reshape(F.astype(value, self.dtype), shape), places.shape)
+        return F.broadcast_to(F.reshape(value, value.shape[max(value.ndim - len(shape), 0) :]), shape)
     except ShapeError:
-        raise _misfit(value.shape, places.shape) from None
-    flat = written(F.reshape(self, (-1,)), Tensor(places), spread)
-    replace(self, F.reshape(flat, self.shape), "setitem")
+        raise _misfit(value.shape, shape) from None
+
+
+def slices_named(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...] | None:
+    """Ints, slices and an Ellipsis as the attribute of the op that writes such a part; None for other keys."""
+    found: list[Any] = []
+    whole: int | None = None
+    for k in keys:
+        if k.__class__ is int:
+            found.append(k)
+        elif k.__class__ is slice:
+            found.append(bounds(k))
+        elif k is Ellipsis and whole is None:
+            whole = ndim - len(keys) + 1
+            found += [WHOLE] * whole
+        else:
+            return None
+    return tuple(found)
 
 
 def check_part(x: Any, key: Any, value: Any) -> None:

@@ -61,6 +61,8 @@ def memory_of_array(data: np.ndarray) -> tuple[np.ndarray, int]:
 
 def _storage(self: Tensor, offset: int | None, extents: Sequence[int], steps: Sequence[int]) -> tuple[AnyTensor, int]:
     """See `Operators._storage`. Gradients flow to the elements of this tensor. Raises GradientError where others are read."""
+    if offset is None and self._data.flags.c_contiguous and span_of(extents, steps) <= self._data.size:
+        return (self if self._data.ndim == 1 else F.reshape(self, (-1,))), 0
     settle_all()
     flat, place = memory_of_array(self._data)
     first, own = place if offset is None else offset, self._dense()

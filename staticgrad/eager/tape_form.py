@@ -19,7 +19,7 @@ from ..ir.op import arity
 from .calls.composite_records import PART, CompositeRecord, PartRecord, Steps
 from .calls.signature import attributes
 from .grad_mode import modes
-from .tape import FreedTensor, Record, changed
+from .tape import FreedTensor, Record, changed, edge
 from .tensor import Tensor, ndarray
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ Place = tuple[int, int | None]
 class Passes(NamedTuple):
     """How a plan does the backward pass of a form. sources: where the tape has what it is fed with; computes: not all
     cotangents are views of that; places: where each of the first results belongs; moved: cotangents that are such views; rows:
-    gradients of which only parts are computed, by further results; planned: the records whose cotangents it passes on."""
+    gradients of which only parts are computed, by further results; planned: the records whose cotangents it passes on; shapes:
+    sources of which it reads only the shape."""
 
     sources: list[Source]
     computes: bool
@@ -88,6 +89,7 @@ class Passes(NamedTuple):
     moved: list[tuple[Place, Steps]]
     rows: list[Rows]
     planned: set[int]
+    shapes: set[Source]
 
 
 def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[Hashable, Form] | Literal[False] | None:
@@ -131,19 +133,22 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
             return None
         rules, operands = op.vjp, []
         for position, tensor in enumerate(record.inputs):
-            if tensor._history:
-                return None
             operand: int | Kind
-            flows = tensor._tracked and (rules[position] if rules.__class__ is tuple else rules(position)) is not None
-            maker = tensor._record
-            if flows and maker is not None:
-                if maker not in numbers:
-                    numbers[maker] = len(records)
-                    records.append(maker)
-                operand = numbers[maker]
+            history = tensor._history
+            source, ends = edge(tensor, clock) if history else (tensor._record, tensor if tensor._tracked else None)
+            flows = (source is not None or ends is not None) and (
+                rules[position] if rules.__class__ is tuple else rules(position)
+            ) is not None
+            if flows and source is not None:
+                if source not in numbers:
+                    numbers[source] = len(records)
+                    records.append(source)
+                operand = numbers[source]
                 tokens.append(operand)
             else:
                 data = tensor._data
+                if data.__class__ is not ndarray or (flows and history):
+                    return None
                 leaf = flows and tensor._since < clock
                 if leaf:
                     if data.dtype not in FLOATS:
@@ -157,7 +162,7 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
                     if flows or data.dtype.kind == "c":
                         return None
                     number = tensor if data.ndim == 0 and not data.flags.writeable else None
-                    operand = Kind(data.shape, data.dtype, tensor._tracked, number)
+                    operand = Kind(data.shape, data.dtype, source is not None or ends is not None, number)
                     tokens += (data.shape, data.dtype)
             operands.append(operand)
         attrs = record.attrs
@@ -225,9 +230,16 @@ class _Writer:
     def __init__(self, form: Form, passes: Passes):
         self.form, self.passes = form, passes
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {"moved": _moved, "new": object.__new__, "FreedTensor": FreedTensor, "NO_ATTRS": NO_ATTRS}
+        self.names: dict[str, Any] = {
+            "moved": _moved,
+            "edge": edge,
+            "new": object.__new__,
+            "FreedTensor": FreedTensor,
+            "NO_ATTRS": NO_ATTRS,
+        }
         self.constants: dict[tuple[type, Any], str] = {}
-        self.fed = set(passes.sources)
+        self.fed = set(passes.sources) - passes.shapes
+        """What is read: its values have to be those that they were."""
         self.met: set[str] = set()
         """Names of records and leaves that are bound."""
 
@@ -329,16 +341,28 @@ class _Writer:
             elif operand < 0:
                 self.leaf(t, ~operand, number)
             else:
-                self.record(f"{t}._record", operand, r)
-                if ("result", operand, 0) in self.fed or self.form.rows[operand].op.aliases:  # fed, or a view of what is fed
+                self.record(f"(edge({t}, {r}.clock)[0] if {t}._history else {t}._record)", operand, r)
+                if self.is_read(operand):
                     out = f"r{operand}.out"
                     shared = f"{t}._data is not {out} or r{operand}.memory is not None or {t}._base is not None"
                     self.decline(f"({shared}) and moved({t}, {r}, {out})")
 
+    def is_read(self, number: int) -> bool:
+        """Whether the value of a record is fed, or it is a view of one that is."""
+        source: Source = "result", number, 0
+        while source not in self.fed and source[0] == "result" and (row := self.form.rows[source[1]]).op.aliases:
+            first = row.operands[0]
+            if isinstance(first, Kind):
+                source = "operand", source[1], 0
+            else:
+                source = ("result", first, 0) if first >= 0 else ("leaf", ~first, 0)
+        return source in self.fed
+
     def other(self, t: str, kind: Kind, number: int, position: int) -> None:
         """An operand through which no gradient flows. Fast calls look at the shapes and dtypes of what they are fed."""
         array = f"{t}._data"
-        self.decline(f"{t}._history" if kind.tracked else f"{t}._history or {t}._tracked")
+        if not kind.tracked:
+            self.decline(f"edge({t}, r{number}.clock) != (None, None) if {t}._history else {t}._tracked")
         if ("operand", number, position) in self.fed:
             self.unchanged(t, number, array)
         elif kind.number is None:
@@ -416,8 +440,12 @@ class _Writer:
 
 
 def _moved(tensor: Tensor, record: Record, array: np.ndarray) -> bool:
-    """Whether an operand was changed after a record read it, or is not this array any more."""
-    return changed(tensor) > record.clock or tensor._data is not array
+    """Whether an operand was changed after a record read it, or is not this array any more. The record of a change in place has
+    an array of its own, which is equal to the memory until the next change."""
+    last, history = changed(tensor), tensor._history
+    if last > record.clock or isinstance(tensor, FreedTensor):
+        return True
+    return tensor._data is not array and not (history and history[-1][0] == last)
 
 
 def _has_zero(value: Any) -> bool:

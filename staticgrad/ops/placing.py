@@ -21,7 +21,7 @@ from .operands import dtype_of, extent, extents, in_mode_of, integer, ndim_of, n
 from .overwriting import rows_written
 from .rearranging import movedim
 from .scatter_reductions import reduced, reducible
-from .slicing import cut
+from .slicing import WHOLE, cut, written_op
 
 
 def _rows(x: Any) -> tuple[Any, bool]:
@@ -299,17 +299,13 @@ def slice_scatter(
     whole = extent("slice_scatter", input, axis)
     first = None if start is None else integer("slice_scatter", "start", start)
     last = None if end is None else integer("slice_scatter", "end", end)
-    places = np.arange(whole)[first : last : integer("slice_scatter", "step", step)]
+    step = integer("slice_scatter", "step", step)
+    places = range(whole)[first:last:step]
     if tuple(src.shape) != (*input.shape[:axis], len(places), *input.shape[axis + 1 :]):
         raise ShapeError(f"expected src to have a size equal to the slice of self, got {shape_text(src.shape)}")
-    row = np.zeros(whole, np.int64)
-    row[places] = np.arange(len(places))
-    mask = np.zeros(whole, bool)
-    mask[places] = True
     if not len(places):
         return F.clone(input)
-    shape = tuple(-1 if i == axis else 1 for i in range(ndim_of(input)))
-    return F.where(mask.reshape(shape), F.astype(F.take(src, row, axis), input.dtype), input)
+    return apply(written_op, input, F.astype(src, input.dtype), slices=(*[WHOLE] * axis, (first, last, step)))
 
 
 @torch_function()

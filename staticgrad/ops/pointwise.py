@@ -113,6 +113,8 @@ def _pow_dx(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
 
     There the base is replaced as well: derivatives of the formula would be 0 * inf.
     """
+    if y.__class__ is np.ndarray and not y.ndim and y != 0:
+        return unbroadcast(g * (y * F.pow(x, y - 1)), x)
     flat = F.logical_and(y == 0, F.logical_not(F.logical_and(x >= TINY[out.dtype], x < math.inf)))
     slope = y * F.pow(F.where(flat, 1, x), y - 1)
     return unbroadcast(F.where(flat, 0, g * slope), x)

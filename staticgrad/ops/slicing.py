@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.types import TensorType, shape_text, type_of
-from ..errors import IndexRangeError, ShapeError
+from ..errors import DTypeError, IndexRangeError, ShapeError
 from ..ir import Call, Clear, Copy, Layout, Native, Node, OpDef, View, Window, define
 from ..operators import F, apply
 from ..operators.unknown_numbers import UnknownNumber
@@ -23,14 +23,14 @@ Slices = tuple[Any, ...]
 WHOLE = (None, None, 1)
 
 
-def _as_key(slices: Slices) -> tuple[Any, ...]:
+def as_key(slices: Slices) -> tuple[Any, ...]:
     """With an Ellipsis at the end NumPy gives a view where only ints are named, too."""
     return (*[s if s.__class__ is int else slice(*s) for s in slices], ...)
 
 
 def _slice_eval(x: np.ndarray, slices: Slices) -> np.ndarray:
     try:
-        result: np.ndarray = x[_as_key(slices)]
+        result: np.ndarray = x[as_key(slices)]
         return result
     except IndexError:
         _slice_infer(type_of(x), slices)  # says which index
@@ -93,12 +93,12 @@ def _place(s: Any, extent: int) -> tuple[int, int]:
 
 def _unslice_eval(g: np.ndarray, like: np.ndarray, slices: Slices) -> np.ndarray:
     out = np.zeros(like.shape, g.dtype)
-    out[_as_key(slices)] = g
+    out[as_key(slices)] = g
     return out
 
 
 def _unslice_add(total: np.ndarray, g: np.ndarray, node: Node) -> None:
-    total[_as_key(node.attrs["slices"])] += g
+    total[as_key(node.attrs["slices"])] += g
 
 
 def _unslice_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
@@ -228,7 +228,7 @@ slice_op = define(
     attrs={"slices": at.slices_of(0)},
     infer=_slice_infer,
     eval=_slice_eval,
-    prepared=lambda node: itemgetter(_as_key(node.attrs["slices"])),
+    prepared=lambda node: itemgetter(as_key(node.attrs["slices"])),
     vjp=(lambda g, node, out, x: apply(unslice_op, g, x, slices=node.attrs["slices"]),),
     vjp_add=_unslice_add,
     emit=View(_slice_layout),
@@ -246,6 +246,52 @@ unslice_op: OpDef = define(
     shape_only=(1,),
     opened=_put_back,
     doc="Zeros of the shape of `like` with x in the place that `slices` names.",
+)
+
+
+def _written_infer(x: TensorType, part: TensorType, slices: Slices) -> TensorType:
+    inner = _slice_infer(x, slices)
+    if not fits(part.shape, inner.shape):
+        raise ShapeError(f"the part has shape {shape_text(inner.shape)}, got {shape_text(part.shape)}")
+    if part.dtype != x.dtype:
+        raise DTypeError(f"the part has dtype {x.dtype}, got {part.dtype}", "cast one of them")
+    return x
+
+
+def _written_eval(x: np.ndarray, part: np.ndarray, slices: Slices) -> np.ndarray:
+    out = x.copy()
+    out[as_key(slices)] = part
+    return out
+
+
+def _written_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    """The operand is copied to the result unless it lies there, and the part over it."""
+    whole = Layout.contiguous(node.type.shape)
+    return [Copy(0, whole), Copy(1, Layout(layouts[1].shape, *_inner(whole, node.attrs["slices"])))]
+
+
+def _written_opened(x: Any, part: Any, slices: Slices) -> Any:
+    """The same at positions that differ between runs."""
+    found = _put_back(part, x, slices)
+    mask = found and _put_back(F.ones_like(part), x, slices)
+    return found and (F.where(F.ne(mask[0], 0), found[0], x), found[1])
+
+
+written_op: OpDef = define(
+    name="slice_scatter",
+    backward=lambda node: "CopySlices",
+    stored=True,
+    jvp=linear,
+    attrs={"slices": at.slices_of(0)},
+    infer=_written_infer,
+    eval=_written_eval,
+    vjp=(
+        lambda g, node, out, x, part: apply(written_op, g, F.zeros_like(part), slices=node.attrs["slices"]),
+        lambda g, node, out, x, part: apply(slice_op, g, slices=node.attrs["slices"]),
+    ),
+    emit=Native(_written_plan, inplace=0),
+    opened=_written_opened,
+    doc="x with another value in the part that `slices` names; in place where nobody else reads x.",
 )
 
 

@@ -199,6 +199,8 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
         raise ArgumentError(
             f"as_strided: size {list(extents)}, stride {list(steps)} and storage_offset {first} reach beyond {whole} elements"
         )
+    if not extents:
+        return F.getitem(memory, int(first))
     order = sorted(range(len(extents)), key=lambda axis: -steps[axis])  # large steps first: windows that don't meet
     view, span = cut(memory, 0, first, last + 1), last + 1 - first
     for axis in order:
@@ -206,7 +208,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
         span -= (d - 1) * s
         view = F.unfold(view, -1, span, s) if s else _repeated(view, d)
     places = sorted(range(len(order)), key=order.__getitem__)
-    return F.permute(F.squeeze(view, -1), tuple(places)) if order else F.reshape(view, ())
+    return F.permute(F.squeeze(view, -1), tuple(places))
 
 
 def _repeated(x: Any, count: int) -> Any:

@@ -63,6 +63,39 @@ def halved(x: sg.Tensor, y: sg.Tensor) -> sg.Tensor:
     return x
 
 
+def changed_parts(x: Any) -> Any:
+    """Views and parts of a result are changed on the way."""
+    y = x * 1
+    y[..., 0] = 2.0
+    ends = y[:, -1]
+    ends += x[:, 0]
+    before = y[1:] - y[:-1]
+    y[y.detach() > 0.9] *= 0.5
+    y[1:, 1] = x[:-1, 0] * 3
+    return (before * before).sum() + y.exp().sum()
+
+
+def rows_set(x: Any, y: Any) -> Any:
+    """Values from a mask and from positions, in a tensor that has no gradient before."""
+    out = sg.zeros(3, 4, dtype=x.dtype)
+    mask = sg.tensor(np.arange(12).reshape(3, 4) % 3 > 0)
+    out[mask] = x[mask] ** 2
+    out[~mask] = 0.0
+    out[[2, 0]] = out[[0, 1]] * y
+    return (out * x).sum()
+
+
+def replaced(x: Any) -> Any:
+    """In-place methods of whole results, which are read between."""
+    h = (x * 2).tanh()
+    a = h.sum()
+    h = h + 1
+    h.add_(x).mul_(0.5)
+    b = h.sum()
+    h.sigmoid_()
+    return a + b * h.sum()
+
+
 PROGRAMS: dict[str, tuple[Program, list[tuple[int, ...]]]] = {
     "a chain": (lambda x: ((x * 2 + 1).tanh() ** 2).sum(), [(3, 4)]),
     "shared subexpressions": (lambda x, y: ((h := x * y) * h.exp() + h).sum(), [(3, 4), (3, 4)]),
@@ -83,6 +116,9 @@ PROGRAMS: dict[str, tuple[Program, list[tuple[int, ...]]]] = {
     "rows of a view": (lambda t: (t.T[BAG].tanh() * t.T[0]).sum(), [(4, 3)]),
     "comparisons": (lambda x: sg.where(x > 0.7, x * x, 3 * x).clamp(max=2.0).sum(), [(3, 4)]),
     "a chain whose gradient is one number": (lambda x, y: halved(x, y).sum(), [(3, 4), (3, 4)]),
+    "parts that are changed": (changed_parts, [(3, 4)]),
+    "rows that are set": (rows_set, [(3, 4), (4,)]),
+    "results that are changed": (replaced, [(3, 4)]),
     "a part without a gradient": (lambda x, y: (x * y.detach() + (x > 0.5)).square().sum(), [(3, 4), (3, 4)]),
 }
 

@@ -612,6 +612,13 @@ def indexing() -> list[Case]:
             ulps=1,
         ),
         Case(
+            "slice_scatter",
+            lambda x, v: op("slice_scatter", x, v, slices=((1, 3, 1), 0)),
+            _part_written,
+            ((real(4, 3), real(2)),),
+            ulps=0,
+        ),
+        Case(
             "one_hot",
             lambda i: F.one_hot(i, 4),
             lambda i: np.eye(4, dtype=np.float32)[i],
@@ -663,6 +670,12 @@ def _scatter_at(g: np.ndarray, y: np.ndarray, *indices: np.ndarray) -> np.ndarra
 def _unslice(g: np.ndarray, y: np.ndarray) -> np.ndarray:
     out = y.copy()
     out[1:3, 0] += g
+    return out
+
+
+def _part_written(x: np.ndarray, part: np.ndarray) -> np.ndarray:
+    out = x.copy()
+    out[1:3, 0] = part
     return out
 
 

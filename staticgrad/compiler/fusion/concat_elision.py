@@ -80,9 +80,9 @@ class ConcatElision:
         return True
 
     def _copies(self, node: Node) -> list[tuple[int, Layout]]:
-        """(operand, its layout in the value) of a value that consists of copies."""
+        """(operand, its layout in the value) of a value that consists of copies, none of which overwrites another."""
         emit, layouts = node.op.emit, self.layouts
-        if not isinstance(emit, Native) or node in self.inside or node in self.sums:
+        if not isinstance(emit, Native) or emit.inplace is not None or node in self.inside or node in self.sums:
             return []
         calls = layouts.calls(node)
         copies = [call for call in calls if isinstance(call, Copy)] if calls is not None else []
