@@ -263,3 +263,22 @@ def test_losses_are_pytorchs(T: Any, name: str):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiled_steps(name: str):
     check(losses(sg, name, sg.compile), name)
+
+
+PRODUCTS = {
+    "matmul": lambda a, b: a @ b.mT,
+    "linear": sg.functional.linear,
+    "bmm": lambda a, b: sg.bmm(a[None], b.mT[None]),
+    "einsum": lambda a, b: sg.einsum("ij,kj->ik", a, b),
+    "conv1d": lambda a, b: sg.functional.conv1d(a[:, None], b[:, None]),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_two_kinds_of_16_bits_are_refused(name, compiled):
+    a, b = sg.ones(2, 3, dtype=sg.float16), sg.ones(2, 3, dtype=sg.bfloat16)
+    step = sg.compile(PRODUCTS[name]) if compiled else PRODUCTS[name]
+    with pytest.raises(sg.DTypeError, match="to have the same dtype, but got: float16 != bfloat16"):
+        step(a, b)
+    assert (a * b).dtype == sg.float32

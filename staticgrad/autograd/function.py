@@ -377,7 +377,9 @@ def _apply_eager(cls: Any, ctx: FunctionCtx, args: tuple[Any, ...], named: dict[
 
 
 def _check_dirty(ctx: FunctionCtx, args: tuple[Any, ...], results: list[Any], recorded: bool) -> None:
-    for x in ctx.dirty_tensors:
+    for i, x in enumerate(ctx.dirty_tensors):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"mark_dirty can only accept variables, but argument {i} is of type {type(x).__name__}")
         if not any(x is arg for arg in args):
             warnings.warn(
                 "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "

@@ -21,7 +21,7 @@ from . import attributes as at
 from . import convolution_tables, depthwise_tables
 from .batching import convolved, input_cotangents, multilinear, weight_cotangents
 from .leaves import fits
-from .rules import numeric
+from .rules import of_products
 from .settings import CHANNELS_LAST, Pair, size_text
 
 # shapes ---------------------------------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ def _native(
 
 
 def _promote(operands: Any) -> Any:
-    return [*numeric(operands[:2]), *[None] * (len(operands) - 2)]
+    return [*of_products(operands[:2]), *[None] * (len(operands) - 2)]
 
 
 def _keys(node: Any) -> dict[str, Any]:

@@ -183,6 +183,8 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
         >>> sg.lerp(sg.tensor([0.0, 10.0]), sg.tensor([1.0, 20.0]), 0.5)
         tensor([ 0.5000, 15.0000])
     """
+    if isinstance(input, Operators) and isinstance(end, Operators) and input.dtype != end.dtype:
+        raise DTypeError(f"expected dtype {input.dtype} for `end` but got dtype {end.dtype}", "cast one of them")
     difference = end - input
     if is_scalar(weight):
         near = (abs(weight) if isinstance(weight, complex) else weight) < 0.5

@@ -27,7 +27,7 @@ from ..operators import (
 )
 from .batching import multilinear, multiplied
 from .operands import ndim_of
-from .rules import numeric, unbroadcast
+from .rules import of_products, unbroadcast
 from .shaping import expand_dims_op, squeeze_op
 
 
@@ -94,7 +94,7 @@ matmul_op = define(
     eval=product_of,
     vjp=(_left, _right),
     emit=Native(_plan, scales=True),
-    promote=numeric,
+    promote=of_products,
     symbol="@",
 )
 

@@ -47,6 +47,19 @@ def numeric(operands: Sequence[Any]) -> list[np.dtype]:
     return [dtype] * len(operands)
 
 
+def check_halves(operands: Sequence[Any]) -> None:
+    """Raises DTypeError for operands of a product that are floats of 16 bits of two kinds, as PyTorch does."""
+    halves = [x.dtype for x in operands if isinstance(x, TensorType) and x.dtype in HALF]
+    if len({*halves}) > 1:
+        raise DTypeError(f"expected m1 and m2 to have the same dtype, but got: {halves[0]} != {halves[-1]}", "cast one of them")
+
+
+def of_products(operands: Sequence[Any]) -> list[np.dtype]:
+    """As `numeric`, for products of matrices. Raises DTypeError."""
+    check_halves(operands)
+    return numeric(operands)
+
+
 def counted(operands: Sequence[Any]) -> list[np.dtype]:
     """As `arithmetic`, where booleans become int64."""
     dtype = promote(operands)

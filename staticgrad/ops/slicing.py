@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.types import TensorType, shape_text, type_of
 from ..errors import DTypeError, IndexRangeError, ShapeError
-from ..ir import Call, Clear, Copy, Layout, Native, Node, OpDef, View, Window, define
+from ..ir import REGISTRY, Call, Clear, Copy, Layout, Native, Node, OpDef, View, Window, define
 from ..operators import F, apply
 from ..operators.unknown_numbers import UnknownNumber
 from . import attributes as at
@@ -214,10 +214,10 @@ def _put_back(g: Any, like: Any, slices: Slices) -> Any:
     if parts is None:
         return None
     for axis, places in reversed([*_picks(parts)]):
-        g = g if places.shape else F.expand_dims(g, axis)
         extent = next(n for n, part in zip(like.shape, parts, strict=False) if part.places is places)
-        zeros = np.zeros((*g.shape[:axis], extent, *g.shape[axis + 1 :]), g.dtype)
-        g = F.index_add(zeros, axis, places, g)
+        rest = (*g.shape[:axis], *g.shape[axis + len(places.shape) :])
+        room = np.broadcast_to(np.zeros((), g.dtype), (*rest[:axis], extent, *rest[axis:]))
+        g = apply(REGISTRY["scatter_add"], g, room, places, axis=axis)
     total = apply(unslice_op, g, like, slices=tuple([part.slices for part in parts]))
     return total, {"slices": tuple([part.alike for part in parts])}
 
@@ -273,8 +273,8 @@ def _written_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
 def _written_opened(x: Any, part: Any, slices: Slices) -> Any:
     """The same at positions that differ between runs."""
     found = _put_back(part, x, slices)
-    mask = found and _put_back(F.ones_like(part), x, slices)
-    return found and (F.where(F.ne(mask[0], 0), found[0], x), found[1])
+    mask = found and _put_back(F.eq(part, part) | F.ne(part, part), x, slices)
+    return found and (F.where(mask[0], found[0], x), found[1])
 
 
 written_op: OpDef = define(

@@ -411,3 +411,53 @@ def test_state_dicts_have_pytorchs_keys():
     again.load_state_dict(schedule.state_dict())
     assert again.lr_lambdas[0].by == 0.25
     assert optim.lr_scheduler.LambdaLR(again.optimizer, lambda epoch: 1.0).state_dict()["lr_lambdas"] == [None]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("CyclicLR", {"base_lr": 0.01, "max_lr": 0.1, "mode": "exp_range", "gamma": 0.9}),
+        ("CyclicLR", {"base_lr": 0.01, "max_lr": 0.1, "cycle_momentum": False, "scale_fn": lambda x: 0.5}),
+        ("OneCycleLR", {"max_lr": 0.1, "total_steps": 10}),
+        ("OneCycleLR", {"max_lr": 0.1, "total_steps": 12, "three_phase": True, "anneal_strategy": "linear"}),
+    ],
+)
+def test_states_of_cycles_are_pytorchs(name, settings):
+    torch = pytest.importorskip("torch")
+    states = []
+    for library in (torch, sg):
+        opt = library.optim.SGD([library.ones(1, requires_grad=True)], lr=0.1, momentum=0.9)
+        schedule = getattr(library.optim.lr_scheduler, name)(opt, **settings)
+        for _ in range(3):
+            opt.step()
+            schedule.step()
+        states.append(schedule.state_dict())
+    theirs, ours = states
+    assert {*ours} == {*theirs}
+    rates, expected = ours.pop("_last_lr"), theirs.pop("_last_lr")
+    assert ours == theirs
+    assert rates == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_cycle_goes_on_from_its_state():
+    class Height:
+        def __init__(self):
+            self.by = 0.5
+
+        def __call__(self, cycle):
+            return self.by
+
+    def made():
+        opt = optim.SGD([sg.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+        return optim.lr_scheduler.CyclicLR(opt, 0.1, 0.3, step_size_up=4, scale_fn=Height())
+
+    schedule, again = made(), made()
+    schedule._scale_fn_custom.by = 0.25
+    for _ in range(3):
+        schedule.step()
+    again.load_state_dict(schedule.state_dict())
+    assert again._scale_fn_custom.by == 0.25
+    schedule.step()
+    again.step()
+    assert again.get_last_lr() == schedule.get_last_lr() == [pytest.approx(0.1 + 0.2 * 0.25)]

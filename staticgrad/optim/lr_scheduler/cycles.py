@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...errors import ArgumentError
 from ...tracing.after_run import at_end_of_run
 from ..optimizer import Optimizer
+from .decay import state_of
 from .scheduler import LRScheduler, checked, finite, number_of_epochs, per_group, with_momentum
 
 
@@ -17,21 +18,20 @@ class _WithMomentum(LRScheduler):
 
     cycle_momentum: bool
 
-    def _set_bounds(self, optimizer: Any, cycle_momentum: bool, base: Any, most: Any) -> None:
-        """The bounds per group. Raises ArgumentError for an optimizer without momentum."""
+    def _set_momenta(self, optimizer: Any, cycle_momentum: bool, base: Any, most: Any, start: bool) -> list[list[float]]:
+        """The bounds per group, and groups that start at the upper one. Raises ArgumentError for an optimizer without
+        momentum."""
         self.cycle_momentum = cycle_momentum
         if not cycle_momentum:
-            return
+            return []
         if not {"momentum", "betas"} & checked(optimizer).defaults.keys():
             raise ArgumentError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
-        self.base_momentums = per_group("base_momentum", optimizer, base)
-        self.max_momentums = per_group("max_momentum", optimizer, most)
-
-    def _start_momentum(self, optimizer: Optimizer) -> None:
-        """Groups start at the upper bound."""
-        if self.cycle_momentum:
-            for a, b, group in zip(self.base_momentums, self.max_momentums, optimizer.param_groups, strict=True):
+        self.use_beta1 = "betas" in optimizer.defaults
+        bounds = [per_group("base_momentum", optimizer, base), per_group("max_momentum", optimizer, most)]
+        if start:
+            for a, b, group in zip(*bounds, optimizer.param_groups, strict=True):
                 group.update({**with_momentum(group, b), "max_momentum": b, "base_momentum": a})
+        return bounds
 
 
 class CyclicLR(_WithMomentum):
@@ -41,8 +41,6 @@ class CyclicLR(_WithMomentum):
     the cycle's number or, with scale_mode "iterations", of the step's. Raises ArgumentError.
     Source: Smith, "Cyclical learning rates for training neural networks", WACV 2017.
     """
-
-    functions = ("scale_fn_given",)
 
     def __init__(
         self, optimizer: Optimizer, base_lr: float | list[float], max_lr: float | list[float], step_size_up: int = 2000,
@@ -57,21 +55,21 @@ class CyclicLR(_WithMomentum):
         up = float(number_of_epochs("CyclicLR: step_size_up", step_size_up))
         self.total_size = up + (up if step_size_down is None else float(finite("CyclicLR: step_size_down", step_size_down)))
         self.step_ratio = up / self.total_size
-        self.mode, self.gamma, self.scale_fn_given = mode, gamma, scale_fn
+        self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
         self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
-        self._set_bounds(optimizer, cycle_momentum, base_momentum, max_momentum)
+        bounds = self._set_momenta(optimizer, cycle_momentum, base_momentum, max_momentum, last_epoch == -1)
+        if bounds:
+            self.base_momentums, self.max_momentums = bounds
         if last_epoch == -1:
             for lr, group in zip(bases, optimizer.param_groups, strict=True):
                 group["lr"] = lr
-            self._start_momentum(optimizer)
-        self.cycle_base_lrs = bases
         super().__init__(optimizer, last_epoch)
         self.base_lrs = bases
 
     def scale_fn(self, x: float) -> float:
         """The height of a cycle, from its number or that of the step."""
-        if self.scale_fn_given is not None:
-            height: float = self.scale_fn_given(x)
+        if self._scale_fn_custom is not None:
+            height: float = self._scale_fn_custom(x)
         elif self.mode == "exp_range":
             height = self.gamma**x
         else:
@@ -87,13 +85,24 @@ class CyclicLR(_WithMomentum):
 
     def get_lr(self) -> list[float]:
         height = self._height()
-        return [low + (high - low) * height for low, high in zip(self.cycle_base_lrs, self.max_lrs, strict=True)]
+        return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def momenta(self) -> list[float] | None:
         if not self.cycle_momentum:
             return None
         height = self._height()
         return [b - (b - a) * height for a, b in zip(self.base_momentums, self.max_momentums, strict=True)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """As of other schedules; of a callable object `scale_fn` the attributes, of a function None."""
+        return super().state_dict() | {"_scale_fn_custom": state_of(self._scale_fn_custom)}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on as the schedule whose state this is, with the function of this one."""
+        rest = dict(state_dict)
+        if (values := rest.pop("_scale_fn_custom", None)) is not None:
+            vars(self._scale_fn_custom).update(values)
+        super().load_state_dict(rest)
 
 
 class OneCycleLR(_WithMomentum):
@@ -122,39 +131,47 @@ class OneCycleLR(_WithMomentum):
         self.total_steps = math.prod(value for value in counts.values() if value is not None)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
             raise ArgumentError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
-        self.anneal = _anneal_named(anneal_strategy)
+        self._anneal_func_type = _anneal_named(anneal_strategy)
         end, first = self.total_steps - 1, float(pct_start * self.total_steps) - 1
         rates = ["initial_lr", "max_lr", "initial_lr", "min_lr"] if three_phase else ["initial_lr", "max_lr", "min_lr"]
         momenta = ["max_momentum", "base_momentum", "max_momentum", "max_momentum"][: len(rates)]
         ends = [0.0, first, float(2 * pct_start * self.total_steps) - 2, end] if three_phase else [0.0, first, end]
-        self.phases = list(zip(ends, rates, momenta, strict=True))
-        """(step, name of the rate, name of the momentum) where phases begin and end."""
+        self._schedule_phases = [
+            {
+                "end_step": end,
+                "start_lr": rates[i],
+                "end_lr": rates[i + 1],
+                "start_momentum": momenta[i],
+                "end_momentum": momenta[i + 1],
+            }
+            for i, end in enumerate(ends[1:])
+        ]
         most = per_group("max_lr", optimizer, max_lr)
-        self._set_bounds(optimizer, cycle_momentum, base_momentum, max_momentum)
+        self._set_momenta(optimizer, cycle_momentum, base_momentum, max_momentum, last_epoch == -1)
         if last_epoch == -1:
             for lr, group in zip(most, optimizer.param_groups, strict=True):
                 initial = lr / div_factor
                 group.update({"initial_lr": initial, "max_lr": lr, "min_lr": initial / final_div_factor})
-            self._start_momentum(optimizer)
         super().__init__(optimizer, last_epoch)
 
-    def _now(self, column: int) -> list[float]:
-        """The rates (1) or momenta (2) of the present step."""
+    def _now(self, what: str) -> list[float]:
+        """The rates or momenta of the present step. what: "lr" or "momentum"."""
         step = self.last_epoch
         if step > self.total_steps:
             raise ArgumentError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
-        pairs = list(zip(self.phases, self.phases[1:], strict=False))
-        begin, end = next((pair for pair in pairs if step <= pair[1][0]), pairs[-1])
-        share = (step - begin[0]) / (end[0] - begin[0])
-        anneal = ANNEAL[self.anneal]
-        first, last = str(begin[column]), str(end[column])
+        phases = self._schedule_phases
+        number = next((i for i, phase in enumerate(phases) if step <= phase["end_step"]), len(phases) - 1)
+        phase, begin = phases[number], phases[number - 1]["end_step"] if number else 0.0
+        share = (step - begin) / (phase["end_step"] - begin)
+        anneal = ANNEAL[self._anneal_func_type]
+        first, last = phase[f"start_{what}"], phase[f"end_{what}"]
         return [anneal(group[first], group[last], share) for group in self.optimizer.param_groups]
 
     def get_lr(self) -> list[float]:
-        return self._now(1)
+        return self._now("lr")
 
     def momenta(self) -> list[float] | None:
-        return self._now(2) if self.cycle_momentum else None
+        return self._now("momentum") if self.cycle_momentum else None
 
 
 def _cosine(start: float, end: float, share: float) -> float:

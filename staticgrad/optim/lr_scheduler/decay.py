@@ -36,7 +36,7 @@ class _Functions(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         """As of other schedules; of callable objects the attributes, of functions None."""
-        return super().state_dict() | {"lr_lambdas": [dict(vars(f)) if _has_state(f) else None for f in self.lr_lambdas]}
+        return super().state_dict() | {"lr_lambdas": [state_of(f) for f in self.lr_lambdas]}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on as the schedule whose state this is, with the functions of this one."""
@@ -47,8 +47,9 @@ class _Functions(LRScheduler):
         super().load_state_dict(rest)
 
 
-def _has_state(fn: Any) -> bool:
-    return not isinstance(fn, FunctionType) and hasattr(fn, "__dict__")
+def state_of(fn: Any) -> dict[str, Any] | None:
+    """The attributes of a callable object; None for a function."""
+    return None if isinstance(fn, FunctionType) or not hasattr(fn, "__dict__") else dict(vars(fn))
 
 
 class LambdaLR(_Functions):
