@@ -154,3 +154,21 @@ def test_rolls_by_other_numbers_are_one_road(dtype):
         if i == 3:
             known = len(compiled.segmented.roads.segments)
     assert len(compiled.segmented.roads.segments) == known
+
+
+def test_parts_written_at_other_positions_share_a_segment():
+    @sg.compile(on_break="split")
+    def step(x):
+        y = x * 1
+        y[..., 0] = 2.0
+        y[..., -1] = 3.0
+        y[:, 1:2] = x[:, :1]
+        return (y * y * float(y.sum())).sum()
+
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        x = sg.tensor(rng.random((30, 40)), requires_grad=True)
+        step(x).backward()
+        y = sg.tensor(x.detach().numpy(), requires_grad=True)
+        step.fn(y).backward()
+        np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), rtol=1e-12)
