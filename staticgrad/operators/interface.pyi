@@ -637,7 +637,8 @@ class Tensor:
     def byte(self, memory_format: Any = None) -> Tensor:
         """This tensor in uint8."""
 
-    def cauchy_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
+    def cauchy_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor:
+        """Fill with numbers of the Cauchy distribution, in place."""
 
     def cdouble(self, memory_format: Any = None) -> Tensor:
         """This tensor in complex128."""
@@ -863,7 +864,8 @@ class Tensor:
         """Cut this tensor from its tape: it becomes a leaf that doesn't require grad."""
 
     @property
-    def device(self) -> Device: ...
+    def device(self) -> Device:
+        """Where the numbers are: the CPU."""
 
     def diag(self, diagonal: builtins.int = 0) -> Tensor:
         """The diagonal of a matrix, or the matrix with a vector on its diagonal.
@@ -920,7 +922,8 @@ class Tensor:
     def digamma_(self, *, out: Tensor | None = None) -> Tensor:
         """`digamma` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def dim(self) -> builtins.int: ...
+    def dim(self) -> builtins.int:
+        """How many axes there are."""
 
     def dist(self, other: Any, p: builtins.float = 2) -> Tensor:
         """The p-norm of input - other."""
@@ -971,7 +974,8 @@ class Tensor:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
     @property
-    def dtype(self) -> DType: ...
+    def dtype(self) -> DType:
+        """The kind of number that each element is."""
 
     def element_size(self) -> builtins.int:
         """Bytes of an element."""
@@ -1058,7 +1062,8 @@ class Tensor:
     def expm1_(self, *, out: Tensor | None = None) -> Tensor:
         """`expm1` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def exponential_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
+    def exponential_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor:
+        """Fill with numbers of the exponential distribution of rate `lambd`, in place."""
 
     def fill(self, value: Any) -> Tensor:
         """One number in the shape and dtype of `input`, whose gradient is 0; a 0-d tensor takes its gradient."""
@@ -1178,7 +1183,8 @@ class Tensor:
     def ge_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`ge` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def geometric_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
+    def geometric_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor:
+        """Fill with how many trials it takes to succeed once with probability `p`, in place."""
 
     def geqrf(self) -> return_types.geqrf:
         """The named tuple (a, tau): R in the upper triangle of `a`, reflections of Q below it. It has no derivative."""
@@ -1423,7 +1429,8 @@ class Tensor:
         """Whether the elements lie in row-major order, or that of a format such as `channels_last`."""
 
     @property
-    def is_cpu(self) -> builtins.bool: ...
+    def is_cpu(self) -> builtins.bool:
+        """True: all tensors are on the CPU."""
 
     @property
     def is_cuda(self) -> builtins.bool:
@@ -1589,7 +1596,8 @@ class Tensor:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""
 
     @property
-    def itemsize(self) -> builtins.int: ...
+    def itemsize(self) -> builtins.int:
+        """Bytes of one element."""
 
     def kron(self, other: Any) -> Tensor:
         """The Kronecker product: the blocks input[i] * other."""
@@ -1606,7 +1614,8 @@ class Tensor:
         """The named tuple (values, indices) of the k-th smallest element along `dim`, counted from 1."""
 
     @property
-    def layout(self) -> str: ...
+    def layout(self) -> str:
+        """`strided`, as of all tensors but sparse ones."""
 
     def lcm(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """The lcm of two integers."""
@@ -1700,7 +1709,8 @@ class Tensor:
     def log_(self, *, out: Tensor | None = None) -> Tensor:
         """`log` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def log_normal_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
+    def log_normal_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor:
+        """Fill with exponentials of normal numbers, in place."""
 
     def log_softmax(self, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
         """log(softmax(x)) over `axis`, accurate where softmax underflows.
@@ -2133,7 +2143,8 @@ class Tensor:
         """`length` elements along `dim` from `start` on, in memory of its own."""
 
     @property
-    def nbytes(self) -> builtins.int: ...
+    def nbytes(self) -> builtins.int:
+        """Bytes of all elements."""
 
     @property
     def ndim(self) -> builtins.int: ...
@@ -2233,7 +2244,8 @@ class Tensor:
             tensor(5.)
         """
 
-    def normal_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
+    def normal_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor:
+        """Fill with normal numbers, in place."""
 
     def not_equal(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """x != y elementwise, bool."""
@@ -2241,7 +2253,8 @@ class Tensor:
     def not_equal_(self, other: TensorLike, *, out: Tensor | None = None) -> Tensor:
         """`not_equal` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def numel(self) -> builtins.int: ...
+    def numel(self) -> builtins.int:
+        """How many elements there are."""
 
     def numpy(self, *, force: builtins.bool = False) -> np.ndarray:
         """An array over the memory of the tensor, not a copy. Raises GradientError when the tensor requires grad, unless
@@ -2353,7 +2366,9 @@ class Tensor:
     def rad2deg_(self) -> Tensor:
         """`rad2deg` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def random_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
+    def random_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor:
+        """Fill with integers from `from` to below `to`, in place; to 2**24 or 2**53 in floats, to the largest one in
+        integers."""
 
     def ravel(self) -> Tensor:
         """`input` with all axes joined into one."""
@@ -2439,7 +2454,8 @@ class Tensor:
         """
 
     @property
-    def requires_grad(self) -> builtins.bool: ...
+    def requires_grad(self) -> builtins.bool:
+        """Whether operations on it are recorded for gradients."""
     @requires_grad.setter
     def requires_grad(self, value: builtins.bool) -> None: ...
 
@@ -2479,7 +2495,8 @@ class Tensor:
         """Keep `grad` of a non-leaf when backward passes through it."""
 
     @property
-    def retains_grad(self) -> builtins.bool: ...
+    def retains_grad(self) -> builtins.bool:
+        """Whether `backward` keeps the gradient of this tensor though it is no leaf."""
 
     def roll(self, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
         """`input` with elements moved by `shifts` along `dims`, round the end, in memory of its own; of the flattened one
@@ -2636,7 +2653,8 @@ class Tensor:
         """`sgn` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @property
-    def shape(self) -> Size: ...
+    def shape(self) -> Size:
+        """The extents of the axes."""
 
     def share_memory_(self) -> Tensor:
         """Move this tensor to memory that it shares with processes that are forked, or to which it is sent by
@@ -3044,7 +3062,8 @@ class Tensor:
                     [1, 0]])
         """
 
-    def tolist(self) -> Any: ...
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python's numbers; of a tensor without axes, the number."""
 
     def topk(
         self,
@@ -3153,7 +3172,8 @@ class Tensor:
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
         """Windows of `size` elements every `step` along an axis; they lie along a new last axis. A view."""
 
-    def uniform_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
+    def uniform_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor:
+        """Fill with numbers between `from` and `to`, each as likely, in place."""
 
     @overload
     def unique(

@@ -136,7 +136,7 @@ class OneCycleLR(_WithMomentum):
         rates = ["initial_lr", "max_lr", "initial_lr", "min_lr"] if three_phase else ["initial_lr", "max_lr", "min_lr"]
         momenta = ["max_momentum", "base_momentum", "max_momentum", "max_momentum"][: len(rates)]
         ends = [0.0, first, float(2 * pct_start * self.total_steps) - 2, end] if three_phase else [0.0, first, end]
-        self._schedule_phases = [
+        self._schedule_phases: list[dict[str, Any]] = [
             {
                 "end_step": end,
                 "start_lr": rates[i],
