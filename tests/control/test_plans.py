@@ -188,3 +188,33 @@ def test_a_body_that_reads_from_outside_is_not_well_formed():
     body._order.append(body.graph.nodes[-1])
     with pytest.raises(sg.VerifyError, match="which are not its parameters"):
         verify(bench.graph)
+
+
+SUMS = {
+    "of a vector": (lambda c, e: c + e.sum(), 0.0),
+    "of squares": (lambda c, e: c + (e * e).sum(), 0.0),
+    "to a vector": (lambda c, e: e.sum() + c, np.zeros(3, "f4")),
+    "of a product": (lambda c, e: c + e @ e, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_a_running_sum_that_is_stacked_stays_in_the_loop(name):
+    """A sum that only the next iteration reads is computed after the loop, one that is a result of each iteration is not."""
+    add, start = SUMS[name]
+    x = sg.tensor(np.arange(6, dtype="f4").reshape(3, 2))
+
+    def sums(x, start):
+        return sg.scan(lambda c, e: ((new := add(c, e)), new), start, x)[1]
+
+    expected = sums(x, sg.tensor(start))
+    place = sg.placeholder("float32", [3, 2])
+    stacked = sums(place, sg.constant(start, "float32"))
+    slope = sg.gradients((stacked * stacked).sum(), [place])[0]
+    leaf = x.clone().requires_grad_()
+    (sums(leaf, sg.tensor(start)) ** 2).sum().backward()
+    with sg.Session() as session:
+        found = session.run([stacked, slope], {place: x.numpy()})
+    np.testing.assert_allclose(found[0], expected.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(found[1], leaf.grad.numpy(), rtol=1e-5)
+    np.testing.assert_allclose(sg.compile(sums)(x, sg.tensor(start)).numpy(), expected.numpy(), rtol=1e-6)

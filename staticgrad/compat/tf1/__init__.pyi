@@ -23,6 +23,7 @@ from . import nest as nest
 from . import nn as nn
 from . import random as random
 from . import sparse as sparse
+from . import strings as strings
 from . import summary as summary
 from . import test as test
 from . import train as train
@@ -264,6 +265,9 @@ from .nn.spatial import extract_image_patches as extract_image_patches
 from .nn.spatial import extract_volume_patches as extract_volume_patches
 from .nn.spatial import space_to_batch_nd as space_to_batch_nd
 from .nn.spatial import space_to_depth as space_to_depth
+from .partitions import fixed_size_partitioner as fixed_size_partitioner
+from .partitions import min_max_variable_partitioner as min_max_variable_partitioner
+from .partitions import variable_axis_size_partitioner as variable_axis_size_partitioner
 from .platform import get_logger as get_logger
 from .py_functions import Assert as Assert
 from .py_functions import Print as Print
@@ -360,7 +364,6 @@ from .state import enable_v2_behavior as enable_v2_behavior
 from .state import ensure_shape as ensure_shape
 from .state import executing_eagerly as executing_eagerly
 from .state import executing_eagerly_outside_functions as executing_eagerly_outside_functions
-from .state import fixed_size_partitioner as fixed_size_partitioner
 from .state import guarantee_const as guarantee_const
 from .state import identity_n as identity_n
 from .state import init_scope as init_scope
@@ -368,7 +371,6 @@ from .state import initialize_all_tables as initialize_all_tables
 from .state import initialize_local_variables as initialize_local_variables
 from .state import is_tensor as is_tensor
 from .state import is_variable_initialized as is_variable_initialized
-from .state import min_max_variable_partitioner as min_max_variable_partitioner
 from .state import no_regularizer as no_regularizer
 from .state import op_scope as op_scope
 from .state import report_uninitialized_variables as report_uninitialized_variables
@@ -376,11 +378,19 @@ from .state import resource_variables_enabled as resource_variables_enabled
 from .state import switch_case as switch_case
 from .state import tables_initializer as tables_initializer
 from .state import timestamp as timestamp
-from .state import variable_axis_size_partitioner as variable_axis_size_partitioner
 from .state import variable_creator_scope as variable_creator_scope
+from .strings import as_string as as_string
+from .strings import decode_raw as decode_raw
+from .strings import join as string_join
+from .strings import reduce_join as reduce_join
+from .strings import regex_replace as regex_replace
+from .strings import strip as string_strip
+from .strings import substr as substr
+from .strings import to_number as string_to_number
 from .tensor_array import TensorArray as TensorArray
 from .variable_scopes import AUTO_REUSE as AUTO_REUSE
 from .variable_scopes import VariableScope as VariableScope
+from .variable_scopes import create_partitioned_variables as create_partitioned_variables
 from .variable_scopes import get_local_variable as get_local_variable
 from .variable_scopes import get_variable as get_variable
 from .variable_scopes import get_variable_scope as get_variable_scope
@@ -523,9 +533,9 @@ __all__ = [
     "SparseTensorValue", "Tensor", "TensorArray", "TensorShape", "UnconnectedGradients", "VERSION", "Variable",
     "VariableAggregation", "VariableScope", "VariableSynchronization", "__version__", "abs", "accumulate_n", "acos",
     "acosh", "add", "add_check_numerics_ops", "add_n", "add_to_collection", "add_to_collections", "all_variables", "app",
-    "approx_top_k", "arg_max", "arg_min", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "assert_equal",
-    "assert_greater", "assert_greater_equal", "assert_integer", "assert_less", "assert_less_equal", "assert_near",
-    "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive",
+    "approx_top_k", "arg_max", "arg_min", "argmax", "argmin", "argsort", "as_dtype", "as_string", "asin", "asinh",
+    "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer", "assert_less", "assert_less_equal",
+    "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive",
     "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
     "assert_scalar", "assert_type", "assert_variables_initialized", "assign", "assign_add", "assign_sub", "atan", "atan2",
     "atanh", "batch_gather", "batch_to_space", "batch_to_space_nd", "bessel_i0", "betainc", "bfloat16", "bincount",
@@ -534,9 +544,9 @@ __all__ = [
     "clip_by_value", "colocate_with", "concat", "cond", "confusion_matrix", "constant", "constant_initializer", "container",
     "contrib", "control_dependencies", "control_flow_v2_enabled", "conv", "conv2d_backprop_filter_v2",
     "conv2d_backprop_input_v2", "convert_to_tensor", "convert_to_tensor_or_indexed_slices",
-    "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero", "count_up_to", "cross", "cumprod", "cumsum",
-    "custom_gradient", "data", "debugging", "depth_to_space", "device", "diag", "diag_part", "digamma",
-    "dimension_at_index", "dimension_value", "disable_control_flow_v2", "disable_eager_execution",
+    "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero", "count_up_to", "create_partitioned_variables",
+    "cross", "cumprod", "cumsum", "custom_gradient", "data", "debugging", "decode_raw", "depth_to_space", "device", "diag",
+    "diag_part", "digamma", "dimension_at_index", "dimension_value", "disable_control_flow_v2", "disable_eager_execution",
     "disable_resource_variables", "disable_tensor_equality", "disable_v2_behavior", "disable_v2_tensorshape",
     "distributions", "div", "div_no_nan", "divide", "divide_no_nan", "double", "dynamic_partition", "dynamic_stitch",
     "einsum", "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables", "enable_tensor_equality",
@@ -563,22 +573,23 @@ __all__ = [
     "pad", "parallel_stack", "placeholder", "placeholder_with_default", "polygamma", "pow", "print", "py_func", "qr",
     "random", "random_crop", "random_gamma", "random_normal", "random_normal_initializer", "random_poisson",
     "random_shuffle", "random_uniform", "random_uniform_initializer", "range", "rank", "realdiv", "reciprocal",
-    "reciprocal_no_nan", "recompute_grad", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_logsumexp",
-    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "repeat",
-    "report_uninitialized_variables", "required_space_to_batch_paddings", "reset_default_graph", "reshape",
-    "resource_variables_enabled", "reverse", "reverse_sequence", "reverse_v2", "rint", "roll", "round", "rsqrt",
-    "saturate_cast", "scalar_mul", "scan", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
-    "scatter_nd", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update", "searchsorted",
-    "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum", "self_adjoint_eig", "self_adjoint_eigvals",
-    "sequence_mask", "set_random_seed", "setdiff1d", "shape", "shape_n", "sigmoid", "sign", "sin", "sinh", "size", "slice",
-    "softplus", "sort", "space_to_batch", "space_to_batch_nd", "space_to_depth", "sparse", "sparse_add", "sparse_concat",
-    "sparse_fill_empty_rows", "sparse_matmul", "sparse_maximum", "sparse_merge", "sparse_minimum", "sparse_placeholder",
-    "sparse_reduce_max", "sparse_reduce_max_sparse", "sparse_reduce_sum", "sparse_reduce_sum_sparse", "sparse_reorder",
-    "sparse_reset_shape", "sparse_reshape", "sparse_retain", "sparse_segment_mean", "sparse_segment_sqrt_n",
-    "sparse_segment_sum", "sparse_slice", "sparse_softmax", "sparse_split", "sparse_tensor_dense_matmul",
-    "sparse_tensor_to_dense", "sparse_to_dense", "sparse_to_indicator", "sparse_transpose", "split", "sqrt", "square",
-    "squared_difference", "squeeze", "stack", "stop_gradient", "strided_slice", "string", "sub", "subtract", "summary",
-    "svd", "switch_case", "tables_initializer", "tan", "tanh", "tensor_scatter_add", "tensor_scatter_nd_add",
+    "reciprocal_no_nan", "recompute_grad", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_join",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum",
+    "reduce_variance", "regex_replace", "repeat", "report_uninitialized_variables", "required_space_to_batch_paddings",
+    "reset_default_graph", "reshape", "resource_variables_enabled", "reverse", "reverse_sequence", "reverse_v2", "rint",
+    "roll", "round", "rsqrt", "saturate_cast", "scalar_mul", "scan", "scatter_add", "scatter_div", "scatter_max",
+    "scatter_min", "scatter_mul", "scatter_nd", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub",
+    "scatter_update", "searchsorted", "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum",
+    "self_adjoint_eig", "self_adjoint_eigvals", "sequence_mask", "set_random_seed", "setdiff1d", "shape", "shape_n",
+    "sigmoid", "sign", "sin", "sinh", "size", "slice", "softplus", "sort", "space_to_batch", "space_to_batch_nd",
+    "space_to_depth", "sparse", "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_matmul", "sparse_maximum",
+    "sparse_merge", "sparse_minimum", "sparse_placeholder", "sparse_reduce_max", "sparse_reduce_max_sparse",
+    "sparse_reduce_sum", "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape", "sparse_reshape",
+    "sparse_retain", "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum", "sparse_slice", "sparse_softmax",
+    "sparse_split", "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense", "sparse_to_indicator",
+    "sparse_transpose", "split", "sqrt", "square", "squared_difference", "squeeze", "stack", "stop_gradient",
+    "strided_slice", "string", "string_join", "string_strip", "string_to_number", "strings", "sub", "substr", "subtract",
+    "summary", "svd", "switch_case", "tables_initializer", "tan", "tanh", "tensor_scatter_add", "tensor_scatter_nd_add",
     "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update",
     "tensor_scatter_sub", "tensor_scatter_update", "tensordot", "test", "tile", "timestamp", "to_double", "to_float",
     "to_int32", "to_int64", "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",

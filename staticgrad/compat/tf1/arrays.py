@@ -21,15 +21,29 @@ from .core import (
     functional,
     has_rank,
     partial_values,
-    placeholder_of,
     static,
     using,
 )
 from .dtypes import as_dtype
 from .graph import get_default_graph
 from .handles import Handle
+from .partitions import rows_of, tables_of
 from .shapes import TensorShape, extents, known_extents
-from .tensor import SIZES, Operand, array_of, define, extent_of, extents_of, known, operation, symbols, tensor
+from .tensor import (
+    SIZES,
+    Operand,
+    array_of,
+    constant_of,
+    define,
+    extent_of,
+    extents_of,
+    kind_of,
+    known,
+    operation,
+    symbols,
+    tensor,
+)
+from .texts import STORAGE, is_storage
 
 newaxis = None
 
@@ -40,7 +54,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     graph.check_open()
     kind, wanted = as_dtype(dtype).numpy, TensorShape(shape)
     with using(graph), static.control_dependencies(None):
-        made = placeholder_of(
+        made = graph.leaf(
             UnrankedType(kind) if wanted.dims is None else TensorType(extents(wanted), kind),
             graph._scope + (name or "Placeholder"),
         )
@@ -60,6 +74,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, verify_shape: boo
     if isinstance(value, Symbol):
         raise TypeError(f"Failed to convert object of type {type(value).__name__} to a constant: it is a tensor already")
     array = array_of(value, None if dtype is None else as_dtype(dtype).numpy)
+    strings = is_storage(array.dtype)
     if shape is not None:
         sizes = known_extents(shape)
         if verify_shape and array.shape != sizes:
@@ -69,7 +84,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, verify_shape: boo
         if flat.size > count or (count and not flat.size):
             raise ValueError(f"Too many elements provided. Needed at most {count}, but received {flat.size}")
         array = np.concatenate([flat, np.repeat(flat[-1:], count - flat.size)]).reshape(sizes)
-    return static.constant(array)
+    return constant_of(array.view(STORAGE) if strings else array)
 
 
 @operation("Const")
@@ -214,13 +229,18 @@ def squeeze(input: Operand, axis: Any = None) -> Any:
 def concat(values: Any, axis: int) -> Any:
     """Tensors one after another along `axis`."""
     items = [values] if isinstance(values, Symbol) else list(values)
-    first = next((v.dtype for v in items if isinstance(v, Symbol)), None)
+    first = _first_dtype(items)
     return F.concatenate([tensor(v, first) for v in items], axis=axis)
+
+
+def _first_dtype(values: Any) -> Any:
+    """The dtype of the first tensor among values, which plain ones take; None where there is none."""
+    return next((kind_of(v) for v in values if isinstance(v, Symbol)), None)
 
 
 @operation("stack", "Pack")
 def stack(values: Any, axis: int = 0) -> Any:
-    first = next((v.dtype for v in values if isinstance(v, Symbol)), None)
+    first = _first_dtype(values)
     return F.stack([tensor(v, first) for v in values], axis=axis)
 
 
@@ -267,9 +287,16 @@ def split(value: Operand, num_or_size_splits: Any, axis: int = 0, num: int | Non
     return parts
 
 
+def _one_per_axis(type_: str, values: Any, x: Any) -> None:
+    """Raises ValueError unless there are as many values as axes."""
+    if len(values) != x.ndim:
+        raise ValueError(f"Shape must be rank {len(values)} but is rank {x.ndim} for '{type_}'")
+
+
 @operation("Tile")
 def tile(input: Operand, multiples: Any) -> Any:
     """The value repeated along each axis."""
+    _one_per_axis("Tile", multiples, input)
     for axis, count in enumerate(int(m) for m in multiples):
         if count != 1:
             input = F.concatenate([input] * count, axis=axis) if count else input[(*(slice(None),) * axis, slice(0, 0))]
@@ -280,6 +307,7 @@ def tile(input: Operand, multiples: Any) -> Any:
 def pad(tensor_: Operand, paddings: Any, mode: str = "CONSTANT", constant_values: float = 0) -> Any:
     """x with (before, after) more elements per axis."""
     x, amounts = tensor_, np.asarray(paddings).tolist()
+    _one_per_axis("Pad", amounts, x)
     modes = {"CONSTANT": "constant", "REFLECT": "reflect"}
     if mode.upper() not in modes:
         raise ValueError(f"Unknown padding mode: {mode}. This library pads with CONSTANT and REFLECT")
@@ -291,6 +319,7 @@ def pad(tensor_: Operand, paddings: Any, mode: str = "CONSTANT", constant_values
 @operation("Slice")
 def slice_(input_: Operand, begin: Any, size: Any) -> Any:
     """The part of extents `size` from `begin` on; -1 is all that is left."""
+    _one_per_axis("Slice", begin, input_)
     key = tuple(slice(int(b), None if int(s) == -1 else int(b) + int(s)) for b, s in zip(begin, size, strict=True))
     return input_[key]
 
@@ -402,21 +431,36 @@ setattr(Handle, "__getitem__", _getitem)  # noqa: B010  (an assignment would not
 
 
 @operation("embedding_lookup", "Gather")
+def _looked_up(table: Operand, ids: Operand) -> Any:
+    return F.take(table, ids, axis=0)
+
+
 def embedding_lookup(
-    params: Any, ids: Operand, partition_strategy: str = "mod", validate_indices: bool = True, max_norm: float | None = None
-) -> Any:
-    """Rows of `params`, or of the first of a list of one; scaled down to a norm of `max_norm`."""
-    if isinstance(params, (list, tuple)):
-        if len(params) != 1:
-            raise ValueError("embedding_lookup: partitioned tables are not supported; concatenate them")
-        params = params[0]
-    rows = F.take(tensor(params), ids, axis=0)
+    params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None, validate_indices: bool = True,
+    max_norm: float | None = None,
+) -> Any:  # fmt: skip
+    """Rows of `params`, scaled down to a norm of `max_norm`. A partitioned variable, or a list of tables, is one table: see
+    `partitions.rows_of` for its strategies."""
+    if partition_strategy not in ("mod", "div"):
+        raise ValueError(f"Unrecognized partition strategy: {partition_strategy}")
+    tables = tables_of(params)
+    if not tables:
+        raise ValueError("Need at least one param")
+    label = {} if max_norm is not None else {"name": name}
+    if len(tables) == 1:
+        rows = _looked_up(tables[0], ids, **label)
+    else:
+        ids = convert_to_tensor(ids)
+        found, tail = rows_of(tables, ids, partition_strategy), tables[0].shape.as_list()[1:]
+        rows = reshape(found, concat([shape(ids), np.array(tail, np.int32)], 0), **label)
+        if ids.shape.dims is not None:
+            rows.set_shape([*ids.shape.as_list(), *tail])
     if max_norm is None:
         return rows
     from .math import clip_by_norm
 
-    graph, first = get_default_graph(), ids.ndim
-    return clip_by_norm(graph.handle(rows.node), max_norm, axes=list(range(first, rows.ndim))).symbol
+    first = convert_to_tensor(ids).shape.ndims
+    return clip_by_norm(rows, max_norm, axes=list(range(first, rows.shape.ndims)), name=name)
 
 
 @operation("SequenceMask")

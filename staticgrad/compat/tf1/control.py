@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .core import F, Symbol, TensorType, UnknownExtentError, has_rank, narrowed, pytree, static, using
+from .core import F, Symbol, TensorType, UnknownExtentError, bool_, has_rank, narrowed, pytree, static, using
 from .graph import control_dependencies, get_default_graph
 from .handles import Handle, Operation
 from .shapes import TensorShape
-from .tensor import define, graph_of, handles, mapped, operation, put_off_function, symbols, tensor
-from .tensor_array import TensorArray, arrays, buffers, large_enough, on_buffers, with_elements
+from .tensor import as_texts, define, graph_of, handles, is_text, mapped, operation, put_off_function, symbols, tensor
+from .tensor_array import Parts, TensorArray, arrays, buffers, has_parts, invariants, large_enough, on_buffers, with_elements
 
 
 def _built(graph: Any, build: Callable[[], Any]) -> Any:
@@ -23,26 +23,46 @@ def _built(graph: Any, build: Callable[[], Any]) -> Any:
         return put_off_function(graph, build)
 
 
-def _body(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the dialect as one on symbols, whose plain results are constants."""
+class _Body:
+    """A function of the dialect as one on symbols, whose plain results are constants. like: a nest of tensors from outside
+    that are strings where its arguments are."""
 
-    def call(*args: Any) -> Any:
+    def __init__(self, fn: Callable[..., Any], like: Any = ()):
+        self._fn, self._like = fn, _texts_in(like)
+        self.texts: list[bool] = []
+        """Which of its results are strings."""
+
+    def __call__(self, *args: Any) -> Any:
         graph = get_default_graph()
         before = set(graph.undeclared)
-        found = _tensors(fn(*handles(graph, args)))
+        _mark(args, self._like)
+        found = _tensors(self._fn(*handles(graph, args)))
         for node in set(graph.undeclared) - before:
             del graph.undeclared[node]
             raise NotImplementedError(
                 f"{graph.name_of(node)}: the result of py_func in the body of a loop or branch needs a known shape: call its "
                 "set_shape before it is used"
             )
+        self.texts = _texts_in(found)
         return found
 
-    return call
+
+def _texts_in(nest: Any) -> list[bool]:
+    """Which tensors of a nest are strings."""
+    return [is_text(x) for x in pytree.flatten(nest, pytree.ordered)[0]]
 
 
-def _entered(graph: Any, found: Any, name: str) -> Any:
+def _mark(nest: Any, texts: list[bool]) -> None:
+    """Let these tensors of a nest be strings."""
+    if any(texts):
+        for x, text in zip(pytree.flatten(nest, pytree.ordered)[0], texts, strict=False):
+            if text:
+                as_texts(x)
+
+
+def _entered(graph: Any, found: Any, name: str, texts: list[bool]) -> Any:
     """The results of a loop or branch as handles with names."""
+    _mark(found, texts)
     for x in pytree.flatten(found, pytree.ordered)[0]:
         if isinstance(x, Symbol) and not graph.known(x.node) and not x.node.name:
             graph.adopt(x.node, name, name)
@@ -78,8 +98,9 @@ def cond(
         true_fn, false_fn = _bare(true_fn), _bare(false_fn)
     graph = graph_of([pred])
     with using(graph), graph.name_scope(name or "cond"):
-        found = _built(graph, lambda: F.cond(_scalar(tensor(pred)), _body(true_fn), _body(false_fn)))
-        found = _entered(graph, found, "Merge")
+        branches = _Body(true_fn), _Body(false_fn)
+        found = _built(graph, lambda: F.cond(_scalar(tensor(pred)), *branches))
+        found = _entered(graph, found, "Merge", branches[0].texts)
     return found
 
 
@@ -95,6 +116,8 @@ def _bare(fn: Callable[[], Any]) -> Callable[[], Any]:
 
 def _scalar(pred: Any) -> Any:
     """A condition of unknown rank is a scalar: a run with another value raises ShapeError."""
+    if pred.dtype != bool_:
+        raise TypeError(f"Input 'pred' of 'Switch' Op has type {pred.dtype} that does not match expected type of bool.")
     return pred if has_rank(pred) else narrowed(pred, TensorType((), pred.dtype))
 
 
@@ -182,28 +205,51 @@ def while_loop(
     cond, body, wrap = on_buffers(cond, given), on_buffers(body, given), given
     given = buffers(given)
     graph = graph_of(given)
+    texts: list[bool] = []
     with using(graph), graph.name_scope(name or "while"):
 
         def loop() -> Any:
             first = tuple(_tensors(symbols(v)) for v in given)
+            texts[:] = _texts_in(first)
             return F.while_loop(
-                _body(cond),
-                _same_length(_body(body), len(given)),
+                _holds(_Body(cond, first)),
+                _same_length(_Body(body, first), len(given)),
                 first,
                 max_steps=None if maximum_iterations is None else symbols(maximum_iterations),
-                shape_invariants=None if shape_invariants is None else _shapes(first, shape_invariants, wrap),
+                shape_invariants=_kept(first, shape_invariants, wrap),
             )
 
         found = _built(graph, loop)
         if not back_prop:
             found = tuple(F.stop_gradient(x) for x in found)
-        found = _entered(graph, list(found), "Exit")
+        found = _entered(graph, list(found), "Exit", texts)
     found = arrays(found, wrap)
     return found[0] if len(found) == 1 and not return_same_structure else found
 
 
+def _holds(cond: Callable[..., Any]) -> Callable[..., Any]:
+    """A condition, which has to be a boolean."""
+
+    def call(*args: Any) -> Any:
+        found = cond(*args)
+        if found.dtype != bool_:
+            raise TypeError(f"Input 'input' of 'LoopCond' Op has type {found.dtype} that does not match expected type of bool.")
+        return found
+
+    return call
+
+
+def _kept(variables: Any, given: Any, wrap: Any) -> Any:
+    """The extents that loop variables keep; None for all."""
+    if given is not None:
+        return _shapes(variables, given, wrap)
+    return invariants(list(variables), wrap) if has_parts(wrap) else None
+
+
 def _shapes(variables: Any, invariants: Any, given: Any) -> Any:
     """The extents of loop variables, by shapes in the structure of `given`, in which arrays keep theirs."""
+    if isinstance(given, Parts):
+        return invariants(variables, given)
     if isinstance(given, TensorArray):
         return variables.shape if has_rank(variables) else None
     if isinstance(variables, dict):
@@ -233,28 +279,47 @@ def scan(
     swap_memory: bool = False, infer_shape: bool = True, reverse: bool = False, name: str | None = None,
 ) -> Any:  # fmt: skip
     """fn(accumulated, item) along the leading axis, and every accumulated value; the first item begins without initializer."""
+    return _accumulated(fn, elems, initializer, reverse, name or "scan")
+
+
+def _accumulated(fn: Any, elems: Any, initializer: Any, reverse: bool, name: str, last: bool = False) -> Any:
+    """Every accumulated value, or the last one."""
     graph = graph_of([elems, initializer])
-    with using(graph), graph.name_scope(name or "scan"):
-        out = _built(graph, lambda: _scanned(_body(fn), elems, initializer, reverse))
-        out = _entered(graph, out, "TensorArrayStack")
-    return out
+    with using(graph), graph.name_scope(name):
+        texts: list[bool] = []
+        out = _built(graph, lambda: _scanned(fn, elems, initializer, reverse, texts, last))
+        return _entered(graph, out, "Exit" if last else "TensorArrayStack", texts)
 
 
-def _scanned(body: Callable[..., Any], elems: Any, initializer: Any, reverse: bool) -> Any:
-    """Every accumulated value."""
-    items = _tensors(symbols(elems))
-    if isinstance(items, Symbol) and not items.ndim:
-        raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
+def _scanned(fn: Any, elems: Any, initializer: Any, reverse: bool, texts: list[bool], last: bool) -> Any:
+    """See `_accumulated`. texts: gets which of the results are strings."""
+    items = _items(elems)
     if initializer is None:
-        if isinstance(items, (list, tuple, dict)):
-            raise ValueError("scan: several elems need an initializer")
-        first = items[-1] if reverse else items[0]
-        _, rest = F.scan(_doubled(body), first, items[:-1] if reverse else items[1:], reverse=reverse)
-        edge = F.expand_dims(first, 0)
-        out = F.concatenate([rest, edge] if reverse else [edge, rest], axis=0)
+        first = mapped(lambda x: x[-1] if reverse else x[0], items)
+        rest = mapped(lambda x: x[:-1] if reverse else x[1:], items)
     else:
-        _, out = F.scan(_doubled(body), _tensors(symbols(initializer)), items, reverse=reverse)
+        first, rest = _tensors(symbols(initializer)), items
+    body = _Body(fn, (first, items))
+    final, out = F.scan((lambda carry, item: (body(carry, item), ())) if last else _doubled(body), first, rest, reverse=reverse)
+    texts[:] = body.texts
+    if last:
+        return final
+    if initializer is None:
+        edges = mapped(lambda x: F.expand_dims(x, 0), first)
+        out = mapped(lambda e, o: F.concatenate([o, e] if reverse else [e, o], axis=0), edges, out)
     return out
+
+
+def _items(elems: Any) -> Any:
+    """The tensors of elems, whose items along the first axis a function takes. Raises ValueError for one without axes, and
+    UnknownExtentError for one of unknown rank."""
+
+    def checked(x: Any) -> Any:
+        if not x.ndim:
+            raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
+        return x
+
+    return mapped(checked, _tensors(symbols(elems)))
 
 
 def _doubled(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -272,19 +337,26 @@ def map_fn(
     """fn of each item along the leading axis, stacked."""
     graph = graph_of([elems])
     with using(graph), graph.name_scope(name or "map"):
-        body = _body(fn)
-        out = _built(graph, lambda: F.scan(lambda carry, item: (carry, body(item)), (), _tensors(symbols(elems)))[1])
-        return _entered(graph, out, "TensorArrayStack")
+        texts: list[bool] = []
+
+        def each() -> Any:
+            items = _items(elems)
+            body = _Body(fn, items)
+            found = F.scan(lambda carry, item: (carry, body(item)), (), items)[1]
+            texts[:] = body.texts
+            return found
+
+        return _entered(graph, _built(graph, each), "TensorArrayStack", texts)
 
 
 def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: str | None = None, **options: Any) -> Any:
     """fn(accumulated, item) from the first item to the last; the last accumulated value."""
-    return scan(fn, elems, initializer, name=name or "foldl", **options)[-1]
+    return _accumulated(fn, elems, initializer, False, name or "foldl", last=True)
 
 
 def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: str | None = None, **options: Any) -> Any:
     """fn(accumulated, item) from the last item to the first; the last accumulated value."""
-    return scan(fn, elems, initializer, reverse=True, name=name or "foldr", **options)[0]
+    return _accumulated(fn, elems, initializer, True, name or "foldr", last=True)
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:

@@ -15,7 +15,7 @@ from ...base.types import FLOATING, TensorType, UnrankedType, bool_, float64, no
 from ...compiler.backend.cpu import ARM, X86
 from ...distributed import get_rank, get_world_size, init_process_group, is_initialized
 from ...distributions.quantiles import gamma_quantile
-from ...errors import ArgumentError, GraphError, StaticgradError, UnknownExtentError, user_line
+from ...errors import ArgumentError, GraphError, IndexRangeError, StaticgradError, UnknownExtentError, user_line
 from ...functional import cross_entropy, pad
 from ...functional import log_softmax as functional_log_softmax
 from ...functional import silu as torch_silu
@@ -54,17 +54,17 @@ from ...static.variables import updated
 from ...utils.tensorboard.records import fill_histogram, fill_image, fill_text, protocol
 
 __all__ = [
-    "ARM", "ArgumentError", "Condition", "Container", "Definition", "Effect", "F", "FLOATING", "Feed", "GraphError", "Node",
-    "OpDef", "OwnGenerator", "Place", "REGISTRY", "Rule", "SourceRun", "StaticVariable", "StaticgradError", "Symbol",
-    "TensorType", "UnknownExtentError", "UnrankedType", "Written", "X86", "all_gather_op", "all_reduce_op", "apply",
-    "arithmetic", "as_dtype", "begin_default_graph", "bool_", "bounded", "buckets", "call_symbols", "communicate",
-    "communicators", "control_of", "counted_op", "cross_entropy", "defer", "different", "dispatch", "distributions", "element",
-    "enter_paths", "fill_histogram", "fill_image", "fill_text", "finfo", "fits", "flatten", "float64", "from_json",
-    "functional", "functional_log_softmax", "gamma_quantile", "get_default_session", "get_rank", "get_world_size", "has_rank",
-    "init_process_group", "is_initialized", "joined", "linalg", "lock", "module", "named_dtype", "narrowed", "next_place",
-    "node_named", "nonzero_op", "normal_op", "normalize_axis", "ours", "pad", "parted", "partial_values", "placeholder_of",
-    "positions_op", "postorder", "protocol", "python_call_op", "pytree", "reached", "replacing", "running_product",
-    "safetensors", "seeded_normal_op", "seeded_uniform_op", "session_or_default", "special", "state", "static", "stream_seed",
-    "to_json", "torch_silu", "triangular", "unflatten", "uniform_op", "updated", "user_line", "using", "value_of", "watch_op",
-    "written",
+    "ARM", "ArgumentError", "Condition", "Container", "Definition", "Effect", "F", "FLOATING", "Feed", "GraphError",
+    "IndexRangeError", "Node", "OpDef", "OwnGenerator", "Place", "REGISTRY", "Rule", "SourceRun", "StaticVariable",
+    "StaticgradError", "Symbol", "TensorType", "UnknownExtentError", "UnrankedType", "Written", "X86", "all_gather_op",
+    "all_reduce_op", "apply", "arithmetic", "as_dtype", "begin_default_graph", "bool_", "bounded", "buckets", "call_symbols",
+    "communicate", "communicators", "control_of", "counted_op", "cross_entropy", "defer", "different", "dispatch",
+    "distributions", "element", "enter_paths", "fill_histogram", "fill_image", "fill_text", "finfo", "fits", "flatten",
+    "float64", "from_json", "functional", "functional_log_softmax", "gamma_quantile", "get_default_session", "get_rank",
+    "get_world_size", "has_rank", "init_process_group", "is_initialized", "joined", "linalg", "lock", "module", "named_dtype",
+    "narrowed", "next_place", "node_named", "nonzero_op", "normal_op", "normalize_axis", "ours", "pad", "parted",
+    "partial_values", "placeholder_of", "positions_op", "postorder", "protocol", "python_call_op", "pytree", "reached",
+    "replacing", "running_product", "safetensors", "seeded_normal_op", "seeded_uniform_op", "session_or_default", "special",
+    "state", "static", "stream_seed", "to_json", "torch_silu", "triangular", "unflatten", "uniform_op", "updated",
+    "user_line", "using", "value_of", "watch_op", "written",
 ]  # fmt: skip

@@ -130,6 +130,16 @@ def dropout(x: Operand, keep_prob: Any = None, noise_shape: Any = None, seed: in
     """
     if (keep_prob is None) == (rate is None):
         raise ValueError("dropout: give keep_prob or rate, not both")
+    if x.dtype.kind not in FLOATING:
+        raise ValueError(f"x has to be a floating point tensor since it's going to be scaled. Got a {x.dtype} tensor instead.")
+    given = rate if keep_prob is None else keep_prob
+    if isinstance(given, (int, float)) and not (0 < given <= 1 if rate is None else 0 <= given < 1):
+        word = (
+            "keep_prob must be a scalar tensor or a float in the range (0, 1]"
+            if rate is None
+            else ("rate must be a scalar tensor or a float in the range [0, 1)")
+        )
+        raise ValueError(f"{word}, got {given}")
     keep = tensor(keep_prob, x.dtype) if rate is None else F.sub(1.0, tensor(rate, x.dtype))
     if noise_shape is None:
         noise = Numbers(seed).like(uniform_op, x)

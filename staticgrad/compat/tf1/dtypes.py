@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import core
+from .texts import STORAGE, is_storage
 
 
 class DType:
@@ -83,11 +84,26 @@ BY_NAME = {
     )
 }
 ALIASES = {"float": float32, "double": float64, "half": float16}
-REFUSED = ("complex64", "complex128", "string", "qint8", "resource")
+REFUSED = ("complex64", "complex128", "qint8", "resource")
 
 
-string = DType("string", "int64")
-"""Of the handles of `tf.data` iterators, which are numbers here; no other text is a tensor."""
+class Texts(DType):
+    """The dtype of strings, whose numbers are the elements: see `texts.py`."""
+
+    numpy = STORAGE
+    as_numpy_dtype = np.object_
+    limits = min = max = property(lambda self: _no_numbers())
+
+    def __init__(self) -> None:
+        super().__init__("string", "int64")
+        self.is_integer = False
+
+
+def _no_numbers() -> Any:
+    raise TypeError("Cannot find minimum and maximum value of string.")
+
+
+string = Texts()
 
 
 def as_dtype(type_value: Any) -> DType:
@@ -103,10 +119,15 @@ def as_dtype(type_value: Any) -> DType:
         return float32
     if value is int:
         return int32
+    if value is str or value is bytes or (isinstance(value, str) and value == "string") or is_storage(value):
+        return string
     try:
-        name = np.dtype(value).name
+        found_dtype = np.dtype(value)
+        name = "string" if found_dtype.kind in "USO" else found_dtype.name
     except TypeError:
         name = str(value)
+    if name == "string":
+        return string
     if name in BY_NAME:
         return BY_NAME[name]
     advice = ": this dialect computes with real numbers" if name in REFUSED else ""

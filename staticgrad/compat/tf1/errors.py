@@ -131,6 +131,10 @@ class FeedValueError(ours.FeedError, ValueError):
     """A fed value does not fit its tensor: a ValueError, as in TensorFlow 1."""
 
 
+class OutOfBoundsError(ours.IndexRangeError, ValueError):
+    """An index that is out of range when the graph is built: a ValueError, as in TensorFlow 1."""
+
+
 class FeedTypeError(ours.FeedError, TypeError):
     """A fed object or feed key is of no use: a TypeError, as in TensorFlow 1."""
 

@@ -23,12 +23,14 @@ from .core import (
     bounded,
     different,
     finfo,
+    fits,
     has_rank,
     nonzero_op,
     positions_op,
     static,
 )
 from .dtypes import as_dtype
+from .errors import InvalidArgumentError
 from .tensor import Operand, Pair, define, extents_of, operation, pair, tensor, value_now
 
 
@@ -67,6 +69,10 @@ def gather_nd(params: Operand, indices: Operand, batch_dims: int = 0, bad_indice
         shape = (*extents_of(indices)[:-1], len(batch))
         indices = F.concatenate([static.constant(np.broadcast_to(spread, shape)), indices], axis=-1)
     depth, shape = extents_of(indices)[-1], extents_of(params)
+    if depth > len(shape):
+        raise ValueError(
+            f"indices.shape[-1] must be <= params.rank, but saw indices shape: {indices.shape} and params shape: {shape}"
+        )
     rows = F.reshape(params, (math.prod(shape[:depth]), *shape[depth:]))
     return F.take(rows, _positions(indices, shape[:depth]), axis=0)
 
@@ -84,6 +90,10 @@ def scatter_nd(indices: Operand, updates: Operand, shape: Any, bad_indices_polic
 def boolean_mask(tensor_: Operand, mask: Any, axis: int | None = None) -> Any:
     """The elements, or slices, of `tensor` where the mask holds."""
     x, where, first = tensor_, F.astype(tensor(mask), bool_), 0 if axis is None else axis
+    if not where.ndim:
+        raise ValueError("mask cannot be scalar.")
+    if not fits(where.shape, x.shape[first : first + where.ndim]):
+        raise ValueError(f"Shapes {x.shape[first : first + where.ndim]} and {where.shape} are incompatible")
     if where.ndim > 1:
         shape = x.shape
         x = F.reshape(x, (*shape[:first], -1, *shape[first + where.ndim :]))
@@ -113,7 +123,7 @@ def where_true(condition: Any) -> Any:
 
 
 @operation("unique", "Unique")
-def unique(x: Any, out_idx: Any = np.int32) -> tuple[Any, Any]:
+def unique(x: Operand, out_idx: Any = np.int32) -> tuple[Any, Any]:
     """The different elements in the order of their first appearance, and which of them each element is."""
     kind = as_dtype(out_idx).numpy
     try:
@@ -145,6 +155,8 @@ def _groups(data: Any, partitions: Any, num_partitions: int) -> list[TensorType]
 def dynamic_partition(data: Operand, partitions: Any, num_partitions: int) -> list[Any]:
     """The slices of `data` in groups, by the number of the group of each."""
     x, groups = data, tensor(partitions)
+    if not fits(groups.shape, x.shape[: groups.ndim]):
+        raise ValueError(f"Dimensions must be equal: partitions of shape {groups.shape} for data of shape {x.shape}")
     rows = x if groups.ndim == 1 else F.reshape(x, (-1, *x.shape[groups.ndim :]))
     return [F.take(rows, places(F.eq(groups, k)), axis=0) for k in range(num_partitions)]
 
@@ -178,7 +190,8 @@ def _counts(x: Any, ids: Any, count: int, rest: tuple[int, ...]) -> Any:
 
 
 def _mean(x: Any, ids: Any, count: int, rest: tuple[int, ...]) -> Any:
-    return F.div(_sum(x, ids, count, rest), _counts(x, ids, count, rest))
+    total, counts = _sum(x, ids, count, rest), _counts(x, ids, count, rest)
+    return F.div(total, counts) if x.dtype.kind in FLOATING else F.div(total, counts, rounding_mode="trunc")
 
 
 def _sqrt_n(x: Any, ids: Any, count: int, rest: tuple[int, ...]) -> Any:
@@ -234,6 +247,8 @@ def _unsorted(name: str) -> Callable[..., Any]:
 def _sorted(name: str) -> Callable[..., Any]:
     def call(data: Any, segment_ids: Any) -> Any:
         ids = value_now(segment_ids)
+        if (np.diff(ids) < 0).any():
+            raise InvalidArgumentError(f"segment ids are not increasing: {ids.tolist()}")
         count = int(ids[-1]) + 1 if ids.size else 0
         out = _folded(FOLDS[name], data, segment_ids, count)
         missing = np.setdiff1d(np.arange(count), ids)
@@ -351,5 +366,9 @@ def select(condition: Any, x: Any, y: Any, label: str, fitted: Callable[[Any, An
         return where_true(condition).symbol
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    x, y = pair(x, y, label)
-    return F.where(fitted(tensor(condition), x), x, y)
+    x, y, condition = *pair(x, y, label), tensor(condition)
+    if condition.dtype != bool_:
+        raise TypeError(
+            f"Input 'condition' of '{label}' Op has type {condition.dtype} that does not match expected type of bool."
+        )
+    return F.where(fitted(condition, x), x, y)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -385,8 +386,9 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """A function with a gradient of its own: `f(*args)` returns its results and `grad(*gradients of the results)`, which
     returns one gradient per argument.
 
-    Raises TypeError for an `f` that reads trainable variables which are no arguments, ValueError for keywords and for another
-    number of gradients.
+    Where `f` reads trainable variables that are no arguments, `grad` takes them as the keyword `variables`, and returns a list
+    of their gradients beside those of the arguments. Raises TypeError for one that does not, ValueError for keywords and for
+    another number of gradients.
     """
     if f is None:
         return custom_gradient
@@ -404,28 +406,39 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
             places = handles(graph, [tensor(a) for a in args])
             before = len(graph.nodes)
             out, grad = fn(*places)
-            _refuse_variables(graph, before, places)
+            variables = _variables_read(graph, before, places)
+            if variables and not _takes_variables(grad):
+                raise TypeError(
+                    "If using @custom_gradient with a function that uses variables, then grad_fn must accept a 'variables' "
+                    f"keyword argument: {graph.name_of(variables[0].node)!r} is read"
+                )
             results, structure = pytree.flatten(symbols(out), pytree.ordered)
             results = [tensor(x) for x in results]
             smooth = [i for i, x in enumerate(results) if x.dtype.kind in FLOATING]
 
             def rule(gs: Sequence[Any], operands: Sequence[Any], saved: Sequence[Any]) -> list[Any]:
-                cotangents, n = _cotangents(gs, dict(zip(smooth, saved, strict=True))), len(operands)
+                cotangents, n = _cotangents(gs, dict(zip(smooth, saved, strict=True))), len(places)
 
                 def write(owner: Graph, given: list[Any]) -> list[Any]:
                     here = grad
                     if owner is not graph or any(r.node not in owner for r in results):  # in the body of a loop: anew
                         _, here = fn(*handles(owner, given[:n]))
-                    found = listed(here(*handles(owner, given[n:])))
-                    if len(found) != n:
+                    upstream = handles(owner, given[n + len(variables) :])
+                    if variables:
+                        own, rest = here(*upstream, variables=variables)
+                        found = [*listed(own), *listed(rest)]
+                    else:
+                        found = listed(here(*upstream))
+                    if len(found) != n + len(variables):
                         raise ValueError(
-                            f"custom_gradient function expected to return {n} gradients, but returned {len(found)} instead."
+                            f"custom_gradient function expected to return {n + len(variables)} gradients, but returned "
+                            f"{len(found)} instead."
                         )
-                    return _converted(found, given[:n])
+                    return _converted(found, given[: n + len(variables)])
 
                 return _in_dialect([*operands, *cotangents], write)
 
-            tensors = [p.symbol for p in places]
+            tensors = [p.symbol for p in (*places, *variables)]
             made = (
                 call_symbols(fn.__name__, results, smooth, tensors, [results[i] for i in smooth], rule) if tensors else results
             )
@@ -437,17 +450,17 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     return call
 
 
-def _refuse_variables(graph: Graph, before: int, places: Sequence[Any]) -> None:
-    """Raise TypeError where a function read a trainable variable that it was not given."""
+def _variables_read(graph: Graph, before: int, places: Sequence[Any]) -> list[Any]:
+    """The trainable variables that a function read without having been given them."""
     given = {p.node for p in places}
-    for node in graph.nodes[before:]:
-        for operand in node.inputs:
-            variable = graph.variable_of.get(operand)
-            if variable is not None and variable.trainable and operand not in given:
-                raise TypeError(
-                    "If using @custom_gradient with a function that uses variables, then grad_fn must accept a 'variables' "
-                    f"keyword argument. Here a variable has to be an argument: hand in {graph.name_of(operand)!r} instead"
-                )
+    read = dict.fromkeys(operand for node in graph.nodes[before:] for operand in node.inputs if operand not in given)
+    return [graph.handle(n) for n in read if n in graph.variable_of and graph.variable_of[n].trainable]
+
+
+def _takes_variables(grad: Callable[..., Any]) -> bool:
+    """Whether a gradient has the keyword `variables`."""
+    parameters = inspect.signature(grad).parameters.values()
+    return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:

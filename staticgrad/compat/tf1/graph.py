@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,9 @@ import numpy as np
 from .core import (
     GraphError,
     Node,
+    Symbol,
     TensorType,
+    UnrankedType,
     begin_default_graph,
     control_of,
     dispatch,
@@ -23,6 +26,7 @@ from .core import (
     using,
 )
 from .host import HostCall
+from .texts import is_storage
 
 
 class GraphKeys:
@@ -63,6 +67,25 @@ class GraphKeys:
     SAVEABLE_OBJECTS = "saveable_objects"
 
 
+class Scopes(threading.local):
+    """The scopes of a thread in a graph: each thread begins outside of all."""
+
+    def __init__(self) -> None:
+        self.names = ""
+        """The prefix of names."""
+        self.variables: Any = None
+        """The current `variable_scopes.VariableScope`."""
+        self.counts: dict[str, int] = {}
+        """How often each variable scope was entered since the one around it was closed."""
+
+    def __reduce__(self) -> Any:
+        return Scopes, ()
+
+
+OP_NAME, IN_SCOPE = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*"), re.compile(r"[A-Za-z0-9_.\\/>-]*")
+"""Names of operations outside of scopes, and inside."""
+
+
 class Graph(static.Graph):
     """A graph of TensorFlow 1: operations with names in scopes, and collections."""
 
@@ -78,7 +101,7 @@ class Graph(static.Graph):
         """Floating numbers are fed to integers, and numbers to booleans, where no value changes."""
         self.variable_store: dict[str, Any] = {}
         """Variables of `get_variable` by their full names."""
-        self._scope = ""
+        self.scopes = Scopes()
         self._collections: dict[Any, list[Any]] = {}
         self._types: dict[Node, str] = {}
         """TensorFlow's names of op types, for operations that the dialect made."""
@@ -91,38 +114,50 @@ class Graph(static.Graph):
         """By the node of its operation, or of each of its results."""
         self.gradient_overrides: dict[str, str] = {}
         """TensorFlow's type of an operation that is made now -> the name of a registered gradient."""
-        self.variable_scope: Any = None
-        """The current `variable_scopes.VariableScope`."""
         self.output_of: dict[Node, tuple[Node, int]] = {}
         """Results of operations with several, after the first: that one, and their number."""
-        self.scope_counts: dict[str, int] = {}
-        """How often each variable scope was entered since the one around it was closed."""
         self.growth_told = False
         """Whether a session has warned that the graph grows between runs."""
         self.undeclared: dict[Node, Callable[[TensorType], Node]] = {}
         """Calls of Python in bodies whose results have no shape yet: what makes the node once they are given one."""
         self.effects: dict[Node, Node] = {}
         """By the node of an operation that is fetched: the one that runs it and has no value."""
+        self.fixed: set[Node] = set()
+        """Tensors whose values decided how other operations are written, so that feeding them would come too late."""
+        self.texts: set[Node] = set()
+        """Tensors of strings, whose elements are the numbers of texts."""
         self._unfed: set[Node] = set()
         self._unfetched: set[Node] = set()
 
     # names ------------------------------------------------------------------------------------------------------------
 
+    @property
+    def _scope(self) -> str:
+        return self.scopes.names
+
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
         """Names made in this context begin with `name/`, made unique; a name that ends in "/" is taken as it is, and None or
         "" leaves all scopes. Gives the prefix."""
-        outer = self._scope
+        scopes = self.scopes
+        outer = scopes.names
         if not name:
-            self._scope = ""
+            scopes.names = ""
         elif name.endswith("/"):
-            self._scope = name
+            scopes.names = name
         else:
-            self._scope = self.claim_name(outer + name) + "/"
+            scopes.names = self.claim_name(self._valid(name)) + "/"
         try:
-            yield self._scope
+            yield scopes.names
         finally:
-            self._scope = outer
+            scopes.names = outer
+
+    def _valid(self, name: str) -> str:
+        """A name in the current scope. Raises ValueError for one with characters that names don't have."""
+        scope = self.scopes.names
+        if not (IN_SCOPE if scope else OP_NAME).fullmatch(name):
+            raise ValueError(f"'{name}' is not a valid scope name" if scope else f"'{name}' is not a valid root scope name")
+        return scope + name
 
     def switch_to_thread_local(self) -> None:
         """Accepted: scopes are each thread's own."""
@@ -162,7 +197,7 @@ class Graph(static.Graph):
 
     def full_name(self, name: str) -> str:
         """A name in the current scope; one that ends in "/" is full already."""
-        return name if name.endswith("/") else self._scope + name
+        return name if name.endswith("/") else self._valid(name)
 
     def adopt(self, node: Node, name: str, type_: str) -> None:
         """Enter an operation that the dialect made under TensorFlow's names."""
@@ -188,6 +223,15 @@ class Graph(static.Graph):
         node, _ = self.output_of.get(node, (node, 0))
         return self._types.get(node) or "".join(part.capitalize() for part in node.op.name.split("_"))
 
+    def leaf(self, kind: TensorType, name: str | None = None) -> Symbol:
+        """A leaf of a type: one of strings where its dtype is that of numbers of texts."""
+        if not is_storage(kind.dtype):
+            return placeholder_of(kind, name)
+        plain = np.dtype(np.int64)
+        made = placeholder_of(UnrankedType(plain) if isinstance(kind, UnrankedType) else TensorType(kind.shape, plain), name)
+        self.texts.add(made.node)
+        return made
+
     def host_action(self, tensors: Sequence[Any], act: Callable[..., None], name: str, with_session: bool = False) -> Any:
         """An operation that computes tensors and hands their values to a Python function."""
         after = control_of(self)
@@ -203,7 +247,7 @@ class Graph(static.Graph):
         """The results of a Python function of tensors, called in each run that needs one of them."""
         call = HostCall([t.node for t in tensors], fn, control_of(self), with_session=with_session)
         with using(self), static.control_dependencies(None):
-            call.results += [placeholder_of(kind, self._scope + name if not i else None).node for i, kind in enumerate(kinds)]
+            call.results += [self.leaf(kind, self._scope + name if not i else None).node for i, kind in enumerate(kinds)]
         for node in call.results:
             self.host_calls[node] = call
             self._types[node] = type_

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .core import Node, StaticgradError, Symbol, TensorType, has_rank, narrowed, session_or_default, static, using
-from .dtypes import DType, as_dtype
+from .dtypes import DType, as_dtype, string
 from .errors import as_tensorflow
 from .graph import MAKERS, Graph
 from .host import run
@@ -162,7 +162,7 @@ class Handle:
 
     @property
     def dtype(self) -> DType:
-        return as_dtype(self.node.type.dtype)
+        return string if self.node in self.graph.texts else as_dtype(self.node.type.dtype)
 
     @property
     def shape(self) -> TensorShape:
@@ -176,12 +176,15 @@ class Handle:
         """From here on the tensor has the extents that `shape` knows, which is checked in each run. Raises ValueError where it
         does not agree with those that are known."""
         merged = self.shape.merge_with(shape)
+        texts = self.node in self.graph.texts
         if merged != self.shape and merged.dims is not None:
             kind = TensorType(tuple(merged.as_list()), self.node.type.dtype)
             with using(self.graph):
                 declare = self.graph.undeclared.pop(self.node, None) if kind.static else None
                 node = narrowed(self.symbol, kind).node if declare is None else declare(kind)
             self.graph.replace(self, node)
+            if texts:
+                self.graph.texts.add(node)
 
     @property
     def ndim(self) -> int | None:

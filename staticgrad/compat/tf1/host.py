@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .core import ArgumentError, Feed, Node, StaticgradError, element, flatten, reached, static, unflatten
+from .texts import numbers, texts
 
 
 @dataclass(eq=False)
@@ -68,7 +69,16 @@ def run(session: static.Session, fetches: Any, feed_dict: Any = None, last: list
     graph: Any = session.graph
     calls: dict[Node, HostCall] = getattr(graph, "host_calls", {})
     serialized: dict[Node, Callable[..., Any]] = getattr(graph, "serialized", {})
-    if not calls and not serialized:
+    strings: set[Node] = getattr(graph, "texts", set())
+    fixed: set[Node] = getattr(graph, "fixed", set())
+    if fixed and feed_dict:
+        for key in feed_dict:
+            if (node := _node(graph, key)) in fixed:
+                raise ArgumentError(
+                    f"Tensor {graph.name_of(node)}:0 can't be fed: its value was read when the graph was built",
+                    "make it a placeholder, or tf.placeholder_with_default, before it is used",
+                )
+    if not calls and not serialized and not strings:
         if last is not None:
             last += [fetches, feed_dict]
         return session.run(fetches, feed_dict)
@@ -77,6 +87,8 @@ def run(session: static.Session, fetches: Any, feed_dict: Any = None, last: list
     nodes = [element(graph, leaf) if isinstance(leaf, str) else getattr(leaf, "node", leaf) for leaf in leaves]
     wanted: list[Any] = [graph.operands[n] if n in serialized else leaf for n, leaf in zip(nodes, leaves, strict=True)]
     feeds = dict(feed_dict or {})
+    if strings:
+        feeds = {key: numbers(value) if _node(graph, key) in strings else value for key, value in feeds.items()}
     if calls:
         targets = [t for w, n in zip(wanted, nodes, strict=True) for t in (w if isinstance(w, list) else [n])]
         try:
@@ -90,14 +102,26 @@ def run(session: static.Session, fetches: Any, feed_dict: Any = None, last: list
         last += [wanted, feeds]
     found = session.run(wanted, feeds)
     return unflatten(
-        structure, [serialized[n](value) if n in serialized else value for value, n in zip(found, nodes, strict=True)]
+        structure,
+        [
+            serialized[n](value) if n in serialized else texts(value) if n in strings else value
+            for value, n in zip(found, nodes, strict=True)
+        ],
     )
+
+
+def _node(graph: Any, key: Any) -> Node | None:
+    """The node of a feed; None for one that the session refuses, or takes apart."""
+    try:
+        return element(graph, key)
+    except StaticgradError:
+        return None
 
 
 def callable_of(session: static.Session, fetches: Any, feed_list: Sequence[Any] = ()) -> Callable[..., Any]:
     """`session.make_callable` for graphs that may need Python in the run."""
     graph: Any = session.graph
-    if not getattr(graph, "host_calls", None) and not getattr(graph, "serialized", None):
+    if not any(getattr(graph, kind, None) for kind in ("host_calls", "serialized", "texts")):
         return session.make_callable(fetches, feed_list)
     return lambda *values: run(session, fetches, dict(zip(feed_list, values, strict=True)))
 

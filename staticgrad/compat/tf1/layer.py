@@ -10,6 +10,7 @@ from .control import cond
 from .dtypes import as_dtype, float32
 from .graph import GraphKeys, get_default_graph
 from .handles import Handle
+from .partitions import tables_of
 from .shapes import TensorShape
 from .variable_scopes import get_variable, variable_scope
 
@@ -78,8 +79,9 @@ class Layer:
             name, None if shape is None else list(TensorShape(shape).as_list()), dtype or self._dtype or float32, initializer,
             regularizer, learns, constraint=constraint,
         )  # fmt: skip
-        if all(made is not w for w, _ in self._weights):
-            self._weights.append((made, learns))
+        for part in tables_of(made):
+            if all(part is not w for w, _ in self._weights):
+                self._weights.append((part, learns))
         return made
 
     add_variable = add_weight

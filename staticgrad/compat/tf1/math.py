@@ -196,7 +196,14 @@ def einsum(equation: str, *inputs: Any) -> Any:
     return F.einsum(equation, *(tensor(x) for x in inputs))
 
 
-scalar_mul = define("scalar_mul", "Mul", lambda scalar, x: F.mul(scalar, x), default="ScalarMul")
+_scalar_mul = define("scalar_mul", "Mul", lambda scalar, x: F.mul(scalar, x), default="ScalarMul")
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """A number times a tensor, or times the rows of `IndexedSlices`."""
+    if hasattr(x, "with_values"):
+        return x.with_values(_scalar_mul(scalar, x.values, name=name))
+    return _scalar_mul(scalar, x, name=name)
 
 
 @operation("saturate_cast", "Cast")

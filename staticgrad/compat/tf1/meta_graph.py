@@ -189,9 +189,7 @@ def _enter_variable(graph: Graph, node: Node, initializer: Node | None, moved: M
     if initializer is not None:
         made.initializer = Effect(graph, initializer)
     graph.variable_of[node] = made
-    handle = Variable.__new__(Variable)
-    handle.graph, handle.node, handle.constraint = graph, node, None
-    graph._handles[node] = handle
+    graph.handle(node)
 
 
 def _restored(graph: Graph, entry: Any, found: Mapping[str, Node]) -> Any:

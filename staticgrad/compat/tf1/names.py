@@ -90,6 +90,7 @@ NAMES: dict[str, dict[str, str]] = {
         "nn.spatial": """
             batch_to_space_nd conv conv2d_backprop_filter_v2 conv2d_backprop_input_v2 depth_to_space
             extract_image_patches extract_volume_patches space_to_batch_nd space_to_depth""",
+        "partitions": "fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner",
         "platform": "get_logger",
         "py_functions": """
             add_check_numerics_ops Assert check_numerics numpy_function Print print=print_ py_func
@@ -116,16 +117,19 @@ NAMES: dict[str, dict[str, str]] = {
             dimension_value disable_control_flow_v2 disable_eager_execution disable_resource_variables
             disable_tensor_equality disable_v2_behavior disable_v2_tensorshape enable_control_flow_v2
             enable_eager_execution enable_resource_variables enable_tensor_equality enable_v2_behavior ensure_shape
-            executing_eagerly executing_eagerly_outside_functions fixed_size_partitioner GIT_VERSION GRAPH_DEF_VERSION
+            executing_eagerly executing_eagerly_outside_functions GIT_VERSION GRAPH_DEF_VERSION
             GRAPH_DEF_VERSION_MIN_CONSUMER GRAPH_DEF_VERSION_MIN_PRODUCER guarantee_const identity_n init_scope
             initialize_all_tables initialize_local_variables is_tensor is_variable_initialized
-            min_max_variable_partitioner MONOLITHIC_BUILD no_regularizer op_scope report_uninitialized_variables
-            resource_variables_enabled switch_case tables_initializer timestamp variable_axis_size_partitioner
+            MONOLITHIC_BUILD no_regularizer op_scope report_uninitialized_variables
+            resource_variables_enabled switch_case tables_initializer timestamp
             variable_creator_scope VariableAggregation VariableSynchronization VERSION""",
+        "strings": """
+            as_string decode_raw reduce_join regex_replace string_join=join string_strip=strip string_to_number=to_number
+            substr""",
         "tensor_array": "TensorArray",
         "variable_scopes": """
-            AUTO_REUSE get_local_variable get_variable get_variable_scope make_template variable_op_scope variable_scope
-            VariableScope""",
+            AUTO_REUSE create_partitioned_variables get_local_variable get_variable get_variable_scope make_template
+            variable_op_scope variable_scope VariableScope""",
         "variables": """
             all_variables assign assign_add assign_sub count_up_to global_variables global_variables_initializer
             initialize_all_variables initialize_variables local_variables local_variables_initializer model_variables
@@ -138,9 +142,6 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "bitwise": {
         "math": "*BITS invert",
-    },
-    "contrib.opt": {
-        "train.optimizers": "AdamWOptimizer",
     },
     "contrib.rnn": {
         "nn.rnn": "static_bidirectional_rnn static_rnn",
@@ -297,8 +298,10 @@ NAMES: dict[str, dict[str, str]] = {
 the module; `*TABLE`: the keys of a table of the module."""
 
 SPACES = (
-    "contrib", "contrib.layers", "contrib.legacy_seq2seq", "debugging", "distributions", "errors", "gfile", "keras",
-    "losses", "metrics", "nest", "nn.rnn_cell", "summary", "test",
+    "contrib", "contrib.crf", "contrib.distributions", "contrib.framework", "contrib.layers", "contrib.learn",
+    "contrib.learn.datasets", "contrib.learn.preprocessing", "contrib.legacy_seq2seq", "contrib.losses", "contrib.metrics",
+    "contrib.opt", "contrib.slim", "contrib.slim.evaluation", "contrib.slim.learning", "debugging", "distributions", "errors",
+    "gfile", "keras", "losses", "metrics", "nest", "nn.rnn_cell", "strings", "summary", "test",
 )  # fmt: skip
 """The other namespaces: each has the names that its module defines."""
 
@@ -343,10 +346,10 @@ def _entered(space: ModuleType, dialect: ModuleType, source: str, entries: str) 
 
 REFUSED: dict[str, tuple[str, str]] = {
     "strings and files": (
-        "string decode_ encode_ parse_ read_file regex_ serialize_ deserialize_ as_string reduce_join match_filenames "
-        "matching_files TFRecord TextLine FixedLength WholeFile VarLen IdentityReader LMDBReader ReaderBase write_file substr "
-        "fingerprint to_number",
-        "tensors hold numbers: read files in Python and feed arrays, or use tf.data.Dataset.from_generator",
+        "string decode_ encode_ parse_ read_file serialize_ deserialize_ match_filenames "
+        "matching_files TFRecord TextLine FixedLength WholeFile VarLen IdentityReader LMDBReader ReaderBase write_file "
+        "fingerprint",
+        "read files in Python and feed arrays, or use tf.data.Dataset.from_generator; tf.strings has what else there is",
     ),
     "other number formats": (
         "complex qint quint quantize dequantize fake_quant fft ifft irfft rfft imag real angle conj "
@@ -399,10 +402,9 @@ REFUSED_NAMES: dict[str, tuple[str, str]] = {
     "TensorFlow's own runtime": (
         "load_file_system_library load_library load_op_library wrap_function nondifferentiable_batch_function check_pinned "
         "enable_tensor_equality variable_creator_scope register_tensor_conversion_function get_session_handle "
-        "get_session_tensor delete_session_tensor create_partitioned_variables Generator Algorithm create_rng_state "
+        "get_session_tensor delete_session_tensor Generator Algorithm create_rng_state "
         "get_global_generator set_global_generator",
-        "ops are records of staticgrad, variables are whole arrays, values between runs are variables, and the stateless "
-        "draws of tf.random take seeds",
+        "ops are records of staticgrad, values between runs are variables, and the stateless draws of tf.random take seeds",
     ),
     "results whose number of steps or elements is known at their end": (
         "static_state_saving_rnn ctc_beam_search_decoder ctc_beam_search_decoder_v2 ctc_greedy_decoder ctc_unique_labels "
@@ -466,9 +468,8 @@ PATHS: dict[str, dict[str, tuple[str, ...]]] = {
         "image_ops": ("image",), "seq2seq": ("contrib.legacy_seq2seq",), "metrics": ("metrics",),
     },
     "training": dict.fromkeys(
-        ("adam", "gradient_descent", "learning_rate_decay", "momentum", "moving_averages", "saver", "training_util"),
-        _TRAIN,
-    ),
+        ("adam", "gradient_descent", "learning_rate_decay", "momentum", "saver", "training_util"), _TRAIN,
+    ) | {"moving_averages": ("train.averages",)},
     "platform": {
         "app": ("app",), "flags": ("flags",), "gfile": ("gfile",), "test": ("test",), "tf_logging": ("logging",),
     },
@@ -478,6 +479,25 @@ PATHS: dict[str, dict[str, tuple[str, ...]]] = {
     "summary": {"summary": ("summary",)},
 }  # fmt: skip
 """Package below `tensorflow.python` -> module -> the namespaces, as paths below the dialect, whose public names it has."""
+
+
+OTHER_PATHS: dict[str, tuple[str, ...]] = {
+    "examples.tutorials.mnist.input_data": ("contrib.learn.datasets",),
+    "contrib.crf.python.ops.crf": ("contrib.crf",),
+    "contrib.framework.python.framework": ("contrib.framework",),
+    "contrib.framework.python.ops": ("contrib.framework",),
+    "contrib.framework.python.ops.arg_scope": ("contrib.framework",),
+    "contrib.framework.python.ops.variables": ("contrib.framework",),
+    "contrib.layers.python.layers": ("contrib.layers",),
+    "contrib.layers.python.layers.initializers": ("contrib.layers",),
+    "contrib.layers.python.layers.layers": ("contrib.layers",),
+    "contrib.layers.python.layers.regularizers": ("contrib.layers",),
+    "contrib.learn.datasets.mnist": ("contrib.learn.datasets",),
+    "contrib.learn.python.learn.datasets.mnist": ("contrib.learn.datasets",),
+    "contrib.rnn.python.ops.rnn_cell": ("contrib.rnn",),
+    "contrib.slim.python.slim.learning": ("contrib.slim.learning",),
+}
+"""Other paths below `tensorflow`, and the namespaces whose public names they have."""
 
 
 class Namespace(ModuleType):
@@ -512,4 +532,11 @@ def enter_module_paths(dialect: ModuleType) -> None:
         for name, spaces in modules.items():
             path = f"python.{package}.{name}"
             paths[path] = Namespace(f"{root}.{path}", [source(space) for space in spaces])
-    enter_paths(root, paths)
+    for path, spaces in OTHER_PATHS.items():
+        parts = path.split(".")
+        for n in range(1, len(parts)):
+            above = ".".join(parts[:n])
+            if above not in paths and f"{root}.{above}" not in sys.modules:
+                paths[above] = Namespace(f"{root}.{above}", [])
+        paths[path] = Namespace(f"{root}.{path}", [source(space) for space in spaces])
+    enter_paths(root, dict(sorted(paths.items(), key=lambda item: item[0].count("."))))

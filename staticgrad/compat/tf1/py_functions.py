@@ -27,7 +27,8 @@ from .errors import InvalidArgumentError, OpError, OutOfRangeError, ResourceExha
 from .gradients import overridden
 from .graph import Graph
 from .handles import Handle, Operation
-from .tensor import Operand, graph_of, handles, operation, symbols, tensor
+from .tensor import Operand, graph_of, handles, operation, reading, symbols, tensor
+from .texts import is_storage, numbers
 
 CLASSES: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     ((ValueError, InvalidArgumentError)), (TypeError, InvalidArgumentError), (StopIteration, OutOfRangeError),
@@ -69,10 +70,13 @@ def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True
             raise InvalidArgumentError(
                 f"{label} returns {len(found)} values, but expects to see {len(kinds)} values.", where=where
             )
-        values = [np.asarray(v, order="C") for v in found]
+        values = [
+            numbers(v) if is_storage(k.dtype) and np.asarray(v).dtype.kind in "USO" else np.asarray(v, order="C")
+            for v, k in zip(found, kinds, strict=True)
+        ]
         for i, (value, kind) in enumerate(zip(values, kinds, strict=True)):
-            if value.dtype != kind.dtype:
-                names = [C_NAMES.get(d.name, d.name) for d in (value.dtype, kind.dtype)]
+            if value.dtype != kind.dtype or is_storage(value.dtype) != is_storage(kind.dtype):
+                names = [C_NAMES.get(d.name, d.name) for d in map(as_dtype, (value.dtype, kind.dtype))]
                 raise InvalidArgumentError(
                     f"{i}-th value returned by {label} is {names[0]}, but expects {names[1]}",
                     f"convert it in the function: .astype(np.{kind.dtype})", where=where,
@@ -85,7 +89,7 @@ def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True
         return made if many else made[0]
     with using(graph):
         given = [tensor(x) for x in symbols(inputs)]
-        made = [x.symbol for x in graph.host_call(given, call, kinds, name or type_, type_)]
+        made = [x.symbol for x in graph.host_call(given, reading(given, call), kinds, name or type_, type_)]
         if made and type_ in graph.gradient_overrides:
             made = overridden(graph, type_, given, made)
             for x in made:
@@ -161,7 +165,14 @@ def element_text(x: Any) -> str:
         few, many = (6, 9) if x.dtype.itemsize == 4 else (15, 17)
         text = f"{x:.{few}g}"
         return text if x.dtype.type(text) == x or np.isnan(x) else f"{x:.{many}g}"
+    if isinstance(x, bytes):
+        return x.decode(errors="replace")
     return str(int(x)) if isinstance(x, (np.integer, np.bool_)) else str(x)
+
+
+def _array(value: Any) -> np.ndarray:
+    """An array; of a text, one without axes."""
+    return np.asarray(value, object if isinstance(value, bytes) else None)
 
 
 def _limit(summarize: int | None) -> int:
@@ -179,7 +190,7 @@ def Print(
     def look(arrays: Sequence[np.ndarray]) -> None:
         if left[0] != 0:
             left[0] -= 1
-            values = "".join(f"[{shown(np.asarray(a), _limit(summarize))}]" for a in arrays)
+            values = "".join(f"[{shown(_array(a), _limit(summarize))}]" for a in arrays)
             sys.stderr.write(f"{message or ''}{values}\n")
             sys.stderr.flush()
 
@@ -188,17 +199,18 @@ def Print(
 
 @operation("Print")
 def _printed(x: Any, data: Any, look: Any) -> Any:
-    return watched(x.graph, tensor(x), [tensor(d) for d in data], look, "Print")
+    tensors = [tensor(d) for d in data]
+    return watched(x.graph, tensor(x), tensors, reading(tensors, look), "Print")
 
 
-def _edges(value: np.ndarray, ends: int, at: int = 0) -> str:
+def edges(value: np.ndarray, ends: int, at: int = 0) -> str:
     """An array as `tf.print` shows it: `ends` elements at both ends of each axis."""
     if not value.ndim:
         return element_text(value[()])
     n = len(value)
     gap = " " if value.ndim == 1 else "\n" * (value.ndim - 1) + " " * (at + 1)
     chosen = list(range(n)) if ends < 0 or n <= 2 * ends else [*range(ends), *range(n - ends, n)]
-    items = [_edges(value[i], ends, at + 1) for i in chosen]
+    items = [edges(value[i], ends, at + 1) for i in chosen]
     if len(chosen) < n:
         items.insert(ends, "...")
     return f"[{gap.join(items)}]"
@@ -221,7 +233,7 @@ def print_(*inputs: Any, **options: Any) -> Operation:
     def look(arrays: Sequence[np.ndarray]) -> None:
         filled = list(leaves)
         for i, array in zip(places, arrays, strict=True):
-            filled[i] = _Text(_edges(np.asarray(array), summarize))
+            filled[i] = _Text(edges(_array(array), summarize))
         text = sep.join(str(x) for x in pytree.unflatten(structure, filled)) + end
         if isinstance(stream, str):
             with open(stream.removeprefix("file://"), "a", encoding="utf-8") as file:
@@ -235,7 +247,8 @@ def print_(*inputs: Any, **options: Any) -> Operation:
     graph.check_open()
     if state.inside:
         raise NotImplementedError("tf.print in the body of a loop or branch: use tf.Print, whose result is used there")
-    made: Operation = graph.host_action([leaves[i].symbol for i in places], look, name or "PrintV2")
+    tensors = [leaves[i].symbol for i in places]
+    made: Operation = graph.host_action(tensors, reading(tensors, look), name or "PrintV2")
     return made
 
 
@@ -262,12 +275,13 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
     with using(graph):
         given = [tensor(symbols(condition)), *(tensor(symbols(d)) for d in items if not isinstance(d, str))]
 
-    def look(arrays: Sequence[np.ndarray]) -> None:
+    def check(arrays: Sequence[np.ndarray]) -> None:
         if not np.all(arrays[0]):
             rest = iter(arrays[1:])
-            texts = [d if isinstance(d, str) else shown(np.asarray(next(rest)), _limit(summarize)) for d in items]
+            texts = [d if isinstance(d, str) else shown(_array(next(rest)), _limit(summarize)) for d in items]
             raise InvalidArgumentError("assertion failed: " + " ".join(f"[{text}]" for text in texts), where=where)
 
+    look = reading(given, check)
     if state.inside:
         return handles(graph, apply(watch_op, given[0], *given, call=lambda *arrays: look(arrays)))
     return graph.host_action(given, look, name or "Assert")

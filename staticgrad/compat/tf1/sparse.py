@@ -121,7 +121,7 @@ def of(x: Any) -> SparseTensor:
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
     """A sparse tensor that is fed a `SparseTensorValue`, or a triple of arrays."""
-    wanted = TensorShape(shape)
+    wanted = TensorShape(known(symbols(shape)) if isinstance(shape, Handle) else shape)
     rank = wanted.ndims
     prefix = f"{name}/" if name else ""
     indices = arrays.placeholder(np.int64, [None, rank], f"{prefix}indices")

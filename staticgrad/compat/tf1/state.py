@@ -91,14 +91,6 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
     yield
 
 
-def _partitioner(*args: Any, **kwargs: Any) -> Callable[..., Any]:
-    """Accepted: a variable is one array."""
-    return lambda shape, dtype=None, **options: [1] * len(shape)
-
-
-fixed_size_partitioner = variable_axis_size_partitioner = min_max_variable_partitioner = _partitioner
-
-
 @contextmanager
 def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
     """`name_scope` with its arguments in another order."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import re
 import time
 import wave
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .core import ArgumentError, fill_histogram, fill_image, fill_text, protocol, reached, static, using
+from .dtypes import string
 from .graph import Graph, GraphKeys, get_default_graph
 from .handles import Handle
 from .tensor import tensor
+from .texts import texts
 
 
 class Serialized(Handle):
@@ -45,7 +48,7 @@ def _entered(
     """A summary of one value, or of at most so many parts of it, in the collection of summaries."""
     graph = get_default_graph()
     graph.check_open()
-    name = f"{family}/{name}" if family else name
+    name = re.sub(r"[^-/\w.]", "_", f"{family}/{name}" if family else name).lstrip("/")  # names have no blanks
     tag = graph.scoped(name)
 
     def build(arrays: Sequence[np.ndarray]) -> bytes:
@@ -94,12 +97,13 @@ def _pictures(images: np.ndarray) -> np.ndarray:
     return pictures
 
 
-def text(name: str, tensor: str, collections: Any = None) -> Serialized:
-    """A text, which Python knows: tensors of strings don't exist here."""
-    if not isinstance(tensor, str):
-        raise TypeError("summary.text: tensors of strings are not supported; give the text itself")
-
-    return _entered(name, [], lambda entry, _: fill_text(entry, tensor), collections)
+def text(name: str, tensor: Any, collections: Any = None) -> Serialized:
+    """A text, or a tensor of strings without axes."""
+    if isinstance(tensor, str):
+        return _entered(name, [], lambda entry, _: fill_text(entry, tensor), collections)
+    if getattr(tensor, "dtype", None) is not string:
+        raise ValueError(f"Expected tensor {tensor} to have dtype string, got {getattr(tensor, 'dtype', type(tensor))}")
+    return _entered(name, [tensor], lambda entry, value: fill_text(entry, texts(value).decode()), collections)
 
 
 def audio(

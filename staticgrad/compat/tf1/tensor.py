@@ -11,11 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from .core import Definition, Effect, F, Node, Symbol, UnknownExtentError, defer, pytree, static, using, value_of
-from .dtypes import DType, as_dtype
+from .checks import RULES, check
+from .core import (
+    Definition,
+    Effect,
+    F,
+    IndexRangeError,
+    Node,
+    Symbol,
+    UnknownExtentError,
+    defer,
+    pytree,
+    reached,
+    static,
+    using,
+    value_of,
+)
+from .dtypes import DType, as_dtype, string
+from .errors import OutOfBoundsError
 from .graph import MAKERS, Graph, get_default_graph
 from .handles import MOVED, Handle, NeedsOperand, Operation
 from .shapes import Dimension, TensorShape
+from .texts import STORAGE, are_texts, is_storage, numbers, texts
 
 
 def mapped(fn: Callable[..., Any], first: Any, *others: Any) -> Any:
@@ -88,7 +105,20 @@ def array_of(value: Any, dtype: np.dtype | None = None) -> np.ndarray:
 
     Raises TypeError for values that `dtype` can't hold, as floats in an integer dtype.
     """
+    if value is None:
+        raise ValueError("None values not supported.")
     array = np.asarray(value)
+    if are_texts(array):
+        if dtype is not None and not is_storage(dtype):
+            sample = array.ravel()[0] if array.dtype.kind == "O" else str(array.ravel()[0])
+            raise TypeError(f"Expected {as_dtype(dtype).name}, got {sample!r} of type 'str' instead.")
+        return numbers(value)
+    if dtype is not None and is_storage(dtype):
+        if is_storage(array.dtype) or not array.size:
+            return array.astype(STORAGE)
+        raise TypeError(
+            f"Expected string, got {array.ravel()[0].item()!r} of type '{type(array.ravel()[0].item()).__name__}' instead."
+        )
     if dtype is None:
         if not hasattr(value, "dtype") and not _has_arrays(value):
             if array.dtype == np.int64 and np.all(np.abs(array) < 2**31):
@@ -113,14 +143,46 @@ def tensor(value: Any, dtype: Any = None) -> Any:
     wanted = None if dtype is None else as_dtype(dtype).numpy
     value = symbols(value)
     if isinstance(value, Symbol):
-        if wanted is not None and value.dtype != wanted:
-            name = as_dtype(wanted).name
-            raise ValueError(f"Tensor conversion requested dtype {name} for Tensor with dtype {value.dtype.name}: {value!r}")
+        if wanted is not None and (value.dtype != wanted or is_storage(wanted) != is_text(value)):
+            names = as_dtype(wanted).name, kind_of(value).name
+            raise ValueError(f"Tensor conversion requested dtype {names[0]} for Tensor with dtype {names[1]}: {value!r}")
         return value
     if isinstance(value, (list, tuple)) and any(isinstance(v, (Symbol, list, tuple)) for v in value) and _has_symbols(value):
         first = next(_symbols_in(value))
-        return F.stack([tensor(v, first.dtype if wanted is None else wanted) for v in value])
-    return static.constant(array_of(value, wanted))
+        made = F.stack([tensor(v, kind_of(first) if wanted is None else wanted) for v in value])
+        return as_texts(made) if is_text(first) else made
+    return constant_of(array_of(value, wanted))
+
+
+def constant_of(array: np.ndarray) -> Any:
+    """A constant, of strings where the array has numbers of texts."""
+    if is_storage(array.dtype):
+        return as_texts(static.constant(array.view(np.int64)))
+    return static.constant(array)
+
+
+def is_text(x: Any) -> bool:
+    """Whether a symbol is a tensor of strings."""
+    return isinstance(x, Symbol) and x.node in getattr(x.graph, "texts", ())
+
+
+def kind_of(x: Symbol) -> DType:
+    """TensorFlow's dtype of a symbol."""
+    return string if is_text(x) else as_dtype(x.dtype)
+
+
+def reading(tensors: Sequence[Any], fn: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[np.ndarray]], Any]:
+    """A function of arrays, of which those of strings come as texts."""
+    strings = [is_text(t) for t in tensors]
+    if not any(strings):
+        return fn
+    return lambda arrays: fn([texts(a) if s else a for a, s in zip(arrays, strings, strict=True)])
+
+
+def as_texts(x: Any) -> Any:
+    """Let a symbol of numbers of texts be a tensor of strings."""
+    x.graph.texts.add(x.node)
+    return x
 
 
 def _symbols_in(value: Any) -> Any:
@@ -139,12 +201,12 @@ def pair(x: Any, y: Any, op: str) -> tuple[Any, Any]:
     """Two operands of one dtype: a plain value takes that of the tensor beside it. Raises TypeError for two dtypes."""
     x, y = symbols(x), symbols(y)
     if isinstance(y, Symbol) and not isinstance(x, Symbol):
-        x = tensor(x, y.dtype)
+        x = tensor(x, kind_of(y))
     x = tensor(x)
-    y = y if isinstance(y, Symbol) else tensor(y, x.dtype)
-    if x.dtype != y.dtype:
+    y = y if isinstance(y, Symbol) else tensor(y, kind_of(x))
+    if x.dtype != y.dtype or is_text(x) != is_text(y):
         raise TypeError(
-            f"Input 'y' of '{op}' Op has type {y.dtype.name} that does not match type {x.dtype.name} of argument 'x'."
+            f"Input 'y' of '{op}' Op has type {kind_of(y).name} that does not match type {kind_of(x).name} of argument 'x'."
         )
     return x, y
 
@@ -179,11 +241,17 @@ def operation(
         own = inspect.signature(fn)
         parameters, deprecated = own.parameters, dict(old or {})
         names = list(parameters)
+        rules = {
+            names[i]: rule
+            for i, rule in RULES.get(type_ or default, {}).items()
+            if names[i : i + 1] and names[i].startswith(rule.parameter)
+        }
         spelled = {name.rstrip("_"): name for name in names if name.endswith("_") and name.rstrip("_") not in names}
         changes = {name: known for name in names if name in sizes}
         changes |= {name: _operand for name in names if parameters[name].annotation == "Operand"}
         both = [name for name in names if parameters[name].annotation == "Pair"]
         added = [inspect.Parameter(key, KIND, default=None, annotation="Any") for key in ("name", *deprecated)]
+        by_rows, joins = (type_ or default) in ON_ROWS, type_ == "AddV2"
         count = len(names)
         if any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
             added, count = [p.replace(kind=p.KEYWORD_ONLY) for p in added], sys.maxsize
@@ -191,7 +259,11 @@ def operation(
 
         def write(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
             given = {**dict(zip(names, args, strict=False)), **kwargs}
-            if not (changes or both) or len(given) < len(args) + len(kwargs):  # an argument is there twice: a TypeError
+            if len(given) < len(args) + len(kwargs):  # an argument is there twice: a TypeError
+                return fn(*args, **kwargs)
+            if not (changes or both):
+                for name, rule in rules.items():
+                    check(type_ or default, rule, given.get(name), kind_of)
                 return fn(*args, **kwargs)
             for name, change in changes.items():
                 if name in given:
@@ -199,6 +271,8 @@ def operation(
             if both and both[0] in given and both[1] in given:
                 first, second = pair(given[both[0]], given[both[1]], type_ or default)
                 given.update({both[0]: first, both[1]: second})
+            for name, rule in rules.items():
+                check(type_ or default, rule, given.get(name), kind_of)
             placed = [given.pop(name) for name in names[: len(args)]]
             return fn(*placed, **given)
 
@@ -221,24 +295,57 @@ def operation(
                 args, kwargs, name = renewed(args, kwargs)
             else:
                 name = kwargs.pop("name", None)
+            if by_rows and args and hasattr(args[0], "with_values"):
+                return args[0].with_values(call(args[0].values, *args[1:], name=name, **kwargs))
             graph = graph_of((args, kwargs))
             graph.check_open()
             with using(graph):
                 before = len(graph.nodes)
                 given = symbols(args), symbols(kwargs)
+                if joins and any(map(is_text, given[0])):
+                    return MAKERS["join"](args, name=name)
                 try:
                     out = write(*given)
                 except UnknownExtentError:
                     out = put_off(graph, write, given, types)
+                except IndexRangeError as error:
+                    raise OutOfBoundsError(error.summary, *error.details, where=error.where) from None
                 if graph.gradient_overrides:
                     out = MAKERS["overridden"](graph, type_ or default, given, out)
                 out = named(graph, out, name or default, type_ or default, before)
+                if graph.texts or any(map(is_storage, (*given[0], *given[1].values()))):
+                    mark_texts(graph, type_ or default, given, out, before)
             return handles(graph, out)
 
         call.__signature__ = whole  # type: ignore[attr-defined]
         return call
 
     return decorate
+
+
+ON_ROWS = frozenset({"Cast", "Identity", "StopGradient", "clip_by_value", "tuple"})
+"""Types of operations that are applied to the rows of `IndexedSlices`, as in TensorFlow."""
+MOVES = frozenset({
+    "Assign", "BroadcastTo", "ConcatV2", "Const", "DynamicPartition", "DynamicStitch", "ExpandDims", "Fill", "GatherNd",
+    "GatherV2", "Identity", "Pack", "PlaceholderWithDefault", "Print", "RandomShuffle", "Reshape", "ReverseSequence",
+    "ReverseV2", "Roll", "ScatterUpdate", "Select", "SelectV2", "Slice", "Split", "Squeeze", "StopGradient", "StridedSlice",
+    "Tile", "Transpose", "Unique", "UniqueWithCounts", "Unpack", "ZerosLike",
+})  # fmt: skip
+"""Types of operations that move elements, whatever these are. Of several results of `Unique` the first has them."""
+READS = frozenset({"Equal", "NotEqual", "Rank", "Shape", "Size"})
+"""Types of operations whose results are the same for texts and for their numbers."""
+
+
+def mark_texts(graph: Graph, type_: str, given: Any, out: Any, before: int) -> None:
+    """Let the results of an operation on strings be strings. Raises TypeError for one that computes with numbers."""
+    leaves = pytree.flatten(given, _nest)[0]
+    if not any(is_text(x) or is_storage(x) for x in leaves) and graph.texts.isdisjoint(graph.nodes[before:]):
+        return
+    if type_ in MOVES:
+        results = [x for x in pytree.flatten(out, pytree.ordered)[0] if isinstance(x, Symbol)]
+        graph.texts.update(x.node for x in results[: 1 if type_.startswith("Unique") else None])
+    elif type_ not in READS:
+        raise TypeError(f"Value passed to parameter 'x' of {type_} has DataType string not in list of allowed values")
 
 
 KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -272,7 +379,21 @@ def define_rows(table: Rows, words: str) -> dict[str, Callable[..., Any]]:
 
 def value_now(x: Any) -> Any:
     """The value of an operand as an array. Raises UnknownExtentError for a tensor that has none before the run."""
-    return value_of(x) if isinstance(x, Symbol) else array_of(x)
+    return _value_read(x) if isinstance(x, Symbol) else array_of(x)
+
+
+def _value_read(x: Symbol) -> np.ndarray:
+    """The value of a symbol, which decides how the graph is built: it can't be fed any more. Raises UnknownExtentError for one
+    that a feed may change."""
+    graph = x.graph
+    if isinstance(graph, Graph):
+        read = reached([x.node], lambda node: node.inputs)
+        if any(graph._types.get(node) == "PlaceholderWithDefault" for node in read):
+            raise UnknownExtentError(f"the value of {x.describe()} is needed, and a run may feed another one")
+        found = value_of(x)
+        graph.fixed.update(node for node in read if graph.known(node))
+        return found
+    return value_of(x)
 
 
 def define(
@@ -323,7 +444,7 @@ def extent_of(x: Any, axis: int) -> int:
 def known(value: Any) -> Any:
     """Tensors in a nest as plain numbers and lists. Raises UnknownExtentError for one that has no value before the run."""
     if isinstance(value, Symbol):
-        return value_of(value).tolist()
+        return _value_read(value).tolist()
     if isinstance(value, slice):
         return slice(known(value.start), known(value.stop), known(value.step))
     if isinstance(value, (list, tuple)):
@@ -361,6 +482,9 @@ def put_off_function(graph: Graph, build: Callable[[], Any]) -> Any:
 
     def definition(operands: list[Symbol]) -> list[Any]:
         MOVED.levels.append((graph, dict(zip(nodes, operands, strict=True))))
+        for node, operand in zip(nodes, operands, strict=True):
+            if node in graph.texts:
+                as_texts(operand)
         try:
             results, made[0] = pytree.flatten(build(), pytree.ordered)
         finally:

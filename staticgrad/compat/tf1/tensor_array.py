@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from .arrays import constant, gather, identity, reshape, shape, zeros
-from .core import F, TensorType, UnknownExtentError, state, static, using
+from .arrays import constant, convert_to_tensor, gather, identity, reshape, shape, zeros
+from .core import REGISTRY, F, TensorType, UnknownExtentError, apply, fits, has_rank, pytree, state, static, using
 from .dtypes import as_dtype
 from .graph import get_default_graph
 from .handles import Operation
@@ -42,7 +43,8 @@ class TensorArray:
 
     size: the number of elements, an integer or a tensor. dynamic_size: a write beyond the end makes it larger; a loop that does
     so runs once more, before, to count its writes. element_shape: the first write tells it; a loop whose body writes an array
-    builds the body once more to see it. clear_after_read and infer_shape are accepted.
+    builds the body once more to see it. infer_shape: where it is False, elements may differ in their first extent; see `Parts`.
+    clear_after_read is accepted.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class TensorArray:
         graph = get_default_graph()
         with using(graph):
             self._size = _number(size)
-        self.dtype, self.dynamic_size = as_dtype(dtype), bool(dynamic_size)
+        self.dtype, self.dynamic_size, self.infer_shape = as_dtype(dtype), bool(dynamic_size), bool(infer_shape)
         self.name = name or tensor_array_name or "TensorArray"
         shape = TensorShape(element_shape)
         self._buffer: Any = None
@@ -97,7 +99,7 @@ class TensorArray:
         """The array whose elements are the slices of a tensor."""
         made = TensorArray.__new__(TensorArray)
         made._size, made.dtype, made.name, made._buffer = self._size, self.dtype, self.name, buffer
-        made.dynamic_size = self.dynamic_size
+        made.dynamic_size, made.infer_shape = self.dynamic_size, self.infer_shape
         return made
 
     def empty_like(self, other: TensorArray) -> TensorArray:
@@ -117,7 +119,14 @@ class TensorArray:
             if isinstance(end, int) and isinstance(self._size, int) and end >= self._size:
                 return self.resized(end + 1).write(end, value)
             value = tensor(symbols(value), self.dtype)
+            if not self.infer_shape and self._buffer is None and has_rank(value) and value.ndim:
+                return Parts.like(self, value).write(index, value)
             buffer = self._zeros(value) if self._buffer is None else symbols(self._buffer)
+            if not fits(value.shape, buffer.shape[1:]):
+                raise ValueError(
+                    f"Inconsistent shapes: saw {TensorShape(value.shape)} but expected {TensorShape(buffer.shape[1:])} "
+                    "(and infer_shape=True)"
+                )
             place = F.reshape(F.astype(tensor(symbols(index)), np.int64), (1,))
             return self.over(handles(graph, F.index_copy(buffer, 0, place, F.expand_dims(value, 0))))
 
@@ -159,11 +168,19 @@ class TensorArray:
             return self.over(handles(graph, F.index_copy(buffer, 0, places, value)))
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The array of the parts of a tensor, which have to be of one length."""
-        found = known(symbols(lengths))
-        if len(set(found)) > 1:
-            raise ValueError(f"{self.name}: elements of different lengths {found} are not supported")
-        return self.unstack(reshape(value, [len(found), found[0], *value.shape.as_list()[1:]]))
+        """The array of the parts of a tensor."""
+        with suppress(UnknownExtentError):
+            found = known(symbols(lengths))
+            if len(set(found)) == 1:
+                return self.unstack(reshape(value, [len(found), found[0], *convert_to_tensor(value).shape.as_list()[1:]]))
+        graph = get_default_graph()
+        with using(graph):
+            whole = tensor(symbols(value), self.dtype)
+            sizes = F.astype(tensor(symbols(lengths)), np.int64)
+            made = Parts.like(self, whole)
+            made._buffer, made._lengths = handles(graph, (whole, sizes))
+        made._size = sizes.shape[0] if sizes.shape[0] is not None else made._size
+        return made
 
     def size(self, name: str | None = None) -> Any:
         return constant(np.int32(self._size)) if isinstance(self._size, int) else identity(self._size)
@@ -184,11 +201,113 @@ class TensorArray:
         return f"<tf.TensorArray {self.name!r} dtype={self.dtype.name} element_shape={self.element_shape}>"
 
 
+def _tail(element: Any) -> tuple[int, ...]:
+    """The extents of a symbol but the first. Raises UnknownExtentError for one that is unknown."""
+    found: tuple[int, ...] = element.shape[1:]
+    if None in found:
+        raise UnknownExtentError("an array whose elements differ needs to know all of their extents but the first")
+    return found
+
+
+class Parts(TensorArray):
+    """An array whose elements differ in their first extent: they lie one after another in the order of their numbers, and
+    `lengths` has their extents."""
+
+    _lengths: Any
+
+    @classmethod
+    def like(cls, array: TensorArray, element: Any) -> Parts:
+        """An empty one, for elements like this symbol."""
+        made = cls.__new__(cls)
+        made._size, made.dtype, made.name, made.infer_shape = array._size, array.dtype, array.name, False
+        made.dynamic_size = array.dynamic_size
+        graph = get_default_graph()
+        count = array._size if isinstance(array._size, int) else symbols(array._size)
+        made._buffer, made._lengths = handles(graph, (
+            static.constant(np.zeros((0, *_tail(element)), array.dtype.numpy)),
+            static.constant(np.zeros(count, np.int64)) if isinstance(count, int) else zeros([array._size], np.int64).symbol,
+        ))  # fmt: skip
+        return made
+
+    def over(self, buffer: Any) -> TensorArray:
+        made = Parts.__new__(Parts)
+        made._size, made.dtype, made.name, made.infer_shape = self._size, self.dtype, self.name, False
+        made.dynamic_size = self.dynamic_size
+        made._buffer, made._lengths = buffer
+        return made
+
+    def carried(self) -> Any:
+        return self._buffer, self._lengths
+
+    @property
+    def element_shape(self) -> TensorShape:
+        return TensorShape([None, *self._buffer.shape.as_list()[1:]])
+
+    def empty_like(self, other: TensorArray) -> TensorArray:
+        return self
+
+    def _place(self, index: Any) -> tuple[Any, Any, Any, Any]:
+        """The elements, their lengths, and where that of a number begins and ends."""
+        whole, lengths = symbols((self._buffer, self._lengths))
+        number = F.astype(tensor(symbols(index)), np.int64)
+        before = F.where(F.lt(F.index_along(lengths, 0), number), lengths, F.zeros_like(lengths))
+        start = F.sum(before)
+        return whole, lengths, start, F.add(start, F.take(lengths, number, 0))
+
+    def resized(self, size: Any) -> TensorArray:
+        graph = get_default_graph()
+        with using(graph):
+            lengths = symbols(self._lengths)
+            if isinstance(size, int):
+                whole = static.constant(np.zeros(size, np.int64))
+            else:
+                whole = zeros([size], np.int64).symbol
+            grown = F.index_copy(whole, 0, F.index_along(lengths, 0), lengths)
+            made = self.over((self._buffer, graph.handle(grown.node)))
+        made._size = size
+        return made
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        graph = get_default_graph()
+        with using(graph):
+            end = _number(index) if self.dynamic_size else None
+            if isinstance(end, int) and isinstance(self._size, int) and end >= self._size:
+                return self.resized(end + 1).write(end, value)
+            value = tensor(symbols(value), self.dtype)
+            whole, lengths, start, stop = self._place(index)
+            joined = F.concatenate([whole[:start], value, whole[stop:]], axis=0)
+            count = apply(REGISTRY["count"], value, axis=(0,), dtype=np.dtype(np.int64))
+            place = F.reshape(F.astype(tensor(symbols(index)), np.int64), (1,))
+            sizes = F.index_copy(lengths, 0, place, F.reshape(count, (1,)))
+            return self.over(handles(graph, (joined, sizes)))
+
+    @_in_graph
+    def read(self, index: Any, name: str | None = None) -> Any:
+        whole, _, start, stop = self._place(index)
+        return whole[start:stop]
+
+    def concat(self, name: str | None = None) -> Any:
+        return identity(self._buffer, name=name)
+
+    def stack(self, name: str | None = None) -> Any:
+        """All elements along a new first axis. A run in which they have different extents raises InvalidArgumentError."""
+        first = self._lengths[0]
+        extents = [first, *self._buffer.shape.as_list()[1:]]
+        return reshape(self._buffer, [-1, *extents], name=name)
+
+    def gather(self, indices: Any, name: str | None = None) -> Any:
+        return gather(self.stack(), indices, name=name)
+
+    def _written(self) -> Any:
+        return self.stack()
+
+
 class Counted(TensorArray):
     """In the place of a dynamic array in a loop that counts its writes: the number of elements that it has by now."""
 
     def __init__(self, like: TensorArray, size: Any):
         self._size, self.dtype, self.name, self._buffer, self.dynamic_size = size, like.dtype, like.name, None, True
+        self.infer_shape = like.infer_shape
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         return Counted(self, self._grown(index))
@@ -290,4 +409,35 @@ def with_elements(body: Callable[..., Any], given: list[Any]) -> list[Any]:
         return given
     written = body(*given)
     after = list(written) if isinstance(written, (list, tuple)) and len(written) == len(given) else [written]
-    return mapped_arrays(lambda array, other: array.empty_like(other) if blank(array) else array, given, after)  # type: ignore[no-any-return]
+    return mapped_arrays(lambda array, other: _blank_like(array, other) if blank(array) else array, given, after)  # type: ignore[no-any-return]
+
+
+def _blank_like(array: TensorArray, other: TensorArray) -> TensorArray:
+    """An array of which nothing is written, for elements like another one's."""
+    if not isinstance(other, Parts):
+        return array.empty_like(other)
+    graph = get_default_graph()
+    with using(graph):
+        return Parts.like(array, symbols(other._buffer))
+
+
+def invariants(value: Any, like: Any) -> Any:
+    """The shapes that loop variables keep: those of `value`, and of arrays of parts any number of rows."""
+    if isinstance(like, Parts):
+        whole, lengths = value
+        return [(None, *whole.shape[1:]), lengths.shape]
+    if isinstance(like, (list, tuple)) and isinstance(value, (list, tuple)):
+        return [invariants(*each) for each in zip(value, like, strict=True)]
+    return pytree.unflatten(*_shapes_of(value))
+
+
+def _shapes_of(value: Any) -> Any:
+    leaves, structure = pytree.flatten(value, pytree.ordered)
+    return structure, [x.shape if has_rank(x) else None for x in leaves]
+
+
+def has_parts(value: Any) -> bool:
+    """Whether an array of parts is in a nest."""
+    if isinstance(value, (list, tuple)):
+        return any(map(has_parts, value))
+    return isinstance(value, Parts)

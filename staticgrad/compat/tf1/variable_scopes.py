@@ -12,6 +12,7 @@ import numpy as np
 from .dtypes import DType, as_dtype, float32
 from .graph import Graph, GraphKeys, get_default_graph
 from .handles import Handle
+from .partitions import PartitionedVariable, made_in_slices
 from .shapes import TensorShape, extents
 from .variables import Variable
 
@@ -69,9 +70,9 @@ for _setting in ("initializer", "regularizer", "dtype", "custom_getter", "cachin
 
 def get_variable_scope() -> VariableScope:
     graph = get_default_graph()
-    if graph.variable_scope is None:
-        graph.variable_scope = VariableScope(False)
-    found: VariableScope = graph.variable_scope
+    if graph.scopes.variables is None:
+        graph.scopes.variables = VariableScope(False)
+    found: VariableScope = graph.scopes.variables
     return found
 
 
@@ -87,7 +88,7 @@ def slot_name(name: str) -> str:
 def unique_scope(graph: Graph, prefix: str) -> str:
     """A name for a scope in the current one, which was not entered since the current one was."""
     base, number, found = get_variable_scope().name, 0, prefix
-    while graph.scope_counts.get(_joined(base, found), 0):
+    while graph.scopes.counts.get(_joined(base, found), 0):
         number += 1
         found = f"{prefix}_{number}"
     return found
@@ -109,18 +110,19 @@ def pure_variable_scope(name_or_scope: Any, original_name_scope: str | None = No
     kept = [key for key in vars(source) if key not in ("name", "reuse", "original_name_scope")]
     place = source.original_name_scope if original_name_scope is None else original_name_scope
     made = VariableScope(reuse, name, name_scope=place, **{key: chosen.get(key, getattr(source, key)) for key in kept})
-    graph.scope_counts[name] = graph.scope_counts.get(name, 0) + 1
-    counts = dict(graph.scope_counts)
-    graph.variable_scope = made
+    scopes = graph.scopes
+    scopes.counts[name] = scopes.counts.get(name, 0) + 1
+    counts = dict(scopes.counts)
+    scopes.variables = made
     try:
         yield made
     finally:
-        for known in graph.scope_counts:
+        for known in scopes.counts:
             if known.startswith(f"{name}/"):
-                graph.scope_counts[known] = 0
+                scopes.counts[known] = 0
         if again:
-            graph.scope_counts = counts
-        graph.variable_scope = outer
+            scopes.counts = counts
+        scopes.variables = outer
 
 
 def _nested(inner: Getter, outer: Getter) -> Getter:
@@ -136,9 +138,9 @@ def variable_scope(
     """Prefix the names of `get_variable` and of operations. reuse: True finds variables again, AUTO_REUSE makes those that
     do not exist. Scopes inherit reuse, initializer, regularizer, custom getter and dtype.
 
-    custom_getter(getter, name, ...) makes the variables of the scope, by `getter` or in another way. partitioner,
-    caching_device and use_resource are accepted. Raises ValueError for neither a name nor a default name, and for
-    reuse=True without a name.
+    custom_getter(getter, name, ...) makes the variables of the scope, by `getter` or in another way. partitioner: cuts them
+    into slices, see `fixed_size_partitioner`. caching_device and use_resource are accepted. Raises ValueError for neither a
+    name nor a default name, and for reuse=True without a name.
     """
     if name_or_scope is None and default_name is None:
         raise TypeError("If default_name is None then name_or_scope is required")
@@ -186,7 +188,7 @@ def get_variable(
     given = {
         "shape": shape, "dtype": dtype, "initializer": initializer, "regularizer": regularizer, "trainable": trainable,
         "collections": collections, "validate_shape": validate_shape, "constraint": constraint, "reuse": scope.reuse,
-        "caching_device": caching_device, "partitioner": partitioner, "use_resource": use_resource,
+        "caching_device": caching_device, "partitioner": partitioner or scope.partitioner, "use_resource": use_resource,
         "synchronization": synchronization, "aggregation": aggregation,
     }  # fmt: skip
     getter: Getter = _found_or_made
@@ -199,12 +201,19 @@ def get_variable(
 
 def _found_or_made(
     full: str, shape: Any = None, dtype: Any = None, initializer: Any = None, regularizer: Any = None, trainable: Any = None,
-    collections: Any = None, validate_shape: bool = True, constraint: Any = None, reuse: Any = None, **accepted: Any,
-) -> Variable:  # fmt: skip
+    collections: Any = None, validate_shape: bool = True, constraint: Any = None, reuse: Any = None, partitioner: Any = None,
+    **accepted: Any,
+) -> Any:  # fmt: skip
     """The variable of a full name: `get_variable` without custom getters."""
     from .initializers import glorot_uniform_initializer, zeros_initializer
 
     graph, scope = get_default_graph(), get_variable_scope()
+    if partitioner is not None:
+        value = scope.initializer if initializer is None else initializer
+        whole = np.shape(value) if shape is None and not hasattr(value, "shape") else getattr(value, "shape", None)
+        sizes: list[Any] = list(extents(shape if shape is not None else whole))
+        if sizes and None not in sizes:
+            return _in_slices(full, sizes, dtype, value, partitioner, regularizer, trainable, collections, constraint, reuse)
     known: Variable | None = graph.variable_store.get(full)
     if known is not None:
         if not reuse:
@@ -245,6 +254,46 @@ def _found_or_made(
             if loss is not None:
                 graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
     return made
+
+
+def _in_slices(
+    full: str, sizes: list[int], dtype: Any, initializer: Any, partitioner: Any, regularizer: Any, trainable: Any,
+    collections: Any, constraint: Any, reuse: Any,
+) -> PartitionedVariable:  # fmt: skip
+    """The partitioned variable of a full name: its slices are variables."""
+    store, wanted = get_default_graph().variable_store, get_variable_scope().dtype if dtype is None else as_dtype(dtype)
+    known = store.get(f"{full} in slices")
+    if known is not None and reuse:
+        if not TensorShape(sizes).is_compatible_with(known.shape):
+            raise ValueError(
+                f"Trying to reuse partitioned variable {full}, but specified shape {TensorShape(sizes)} and found shape "
+                f"{known.shape}."
+            )
+        return known  # type: ignore[no-any-return]
+
+    def make(name: str, shape: list[int], initial: Any) -> Variable:
+        by_shape = initial is None or callable(initial)
+        made: Variable = _found_or_made(
+            name, shape if by_shape else None, wanted if by_shape else dtype, initial, regularizer, trainable, collections,
+            constraint=constraint, reuse=reuse,
+        )  # fmt: skip
+        return made
+
+    made = store[f"{full} in slices"] = made_in_slices(full, sizes, wanted, partitioner, initializer, make)
+    return made
+
+
+def create_partitioned_variables(
+    shape: Any, slicing: list[int], initializer: Any, dtype: Any = float32, trainable: bool = True, collections: Any = None,
+    name: str | None = None, reuse: Any = None,
+) -> list[Any]:  # fmt: skip
+    """The slices of a variable, `slicing` of them along each axis, of which one may have several."""
+    with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope:
+        made = _found_or_made(
+            scope.name, shape, dtype, initializer, trainable=trainable, collections=collections, reuse=scope.reuse,
+            partitioner=lambda shape, dtype: slicing,
+        )  # fmt: skip
+    return list(made)
 
 
 def get_local_variable(

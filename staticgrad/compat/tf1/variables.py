@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .core import F, Symbol, static, updated, using
+from .core import FLOATING, F, Symbol, static, updated, using
 from .errors import OutOfRangeError
 from .gathering import _positions
 from .graph import MAKERS, Graph, GraphKeys, get_default_graph
 from .handles import Handle, Operation
-from .tensor import extents_of, operation, symbols, tensor
+from .tensor import extents_of, is_text, kind_of, operation, symbols, tensor
 
 
 class Variable(Handle):
@@ -22,7 +22,7 @@ class Variable(Handle):
     trainable variables, "variables" unless given. validate_shape has to be True: a variable has a static shape.
     """
 
-    __slots__ = ("constraint",)
+    __slots__ = ("constraint", "save_slice")
 
     def __init__(
         self, initial_value: Any = None, trainable: bool = True, collections: Any = None, validate_shape: bool = True,
@@ -32,15 +32,24 @@ class Variable(Handle):
     ):  # fmt: skip
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
+        if collections is not None and not isinstance(collections, (list, tuple, set)):
+            raise ValueError(
+                f"collections argument to Variable constructor must be a list, tuple, or set. Got {collections!r} of type "
+                f"{type(collections)}"
+            )
         graph = get_default_graph()
         graph.check_open()
         value = initial_value() if callable(initial_value) else initial_value
         with using(graph), static.control_dependencies(None):
-            made = static.Variable(tensor(value, dtype), trainable, name=graph._scope + (name or "Variable"))
+            first = tensor(value, dtype)
+            made = static.Variable(first, trainable, name=graph._scope + (name or "Variable"))
+        if is_text(first):
+            graph.texts.add(made.node)
         self._enter(graph, made, trainable, collections, constraint)
 
     def _enter(self, graph: Graph, made: static.Variable, trainable: bool, collections: Any, constraint: Any) -> None:
         self.graph, self.node, self.constraint = graph, made.node, constraint
+        self.save_slice: Any = None
         graph._handles[made.node] = self
         graph._types[made.node] = "VariableV2"
         graph.add_to_collections([GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections), self)
@@ -49,6 +58,10 @@ class Variable(Handle):
 
     def _symbol(self) -> Symbol:
         return self.graph.variable_of[self.node]
+
+    def _get_save_slice_info(self) -> Any:
+        """Which part of a partitioned variable it is; None for a whole one."""
+        return self.save_slice
 
     @property
     def trainable(self) -> bool:
@@ -74,6 +87,8 @@ class Variable(Handle):
         with using(self.graph):
             made = self.graph.variable_of[self.node].read_value().node
         self.graph.adopt(made, "read", "Identity")
+        if self.node in self.graph.texts:
+            self.graph.texts.add(made)
         return self.graph.handle(made)
 
     def begin_with(self, value: np.ndarray) -> None:
@@ -120,7 +135,7 @@ class Variable(Handle):
 def _existing(graph: Graph, node: Any) -> Variable:
     """The handle of a variable that was made outside of the dialect."""
     made = Variable.__new__(Variable)
-    made.graph, made.node, made.constraint = graph, node, None
+    made.graph, made.node, made.constraint, made.save_slice = graph, node, None, None
     return made
 
 
@@ -133,7 +148,7 @@ MAKERS["variable"] = _existing
 def _fitting(ref: Any, value: Any) -> Any:
     if not isinstance(ref, static.Variable):
         raise TypeError(f"only variables can be assigned to, got {ref!r}")
-    return tensor(value, ref.dtype)
+    return tensor(value, kind_of(ref))
 
 
 @operation("Assign")
@@ -224,22 +239,32 @@ def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False)
     return updated(ref, "index_add", (F.neg(values), ids))
 
 
-def _combined(name: str, reduce: str, change: Callable[[Any], Any] = lambda x: x) -> Callable[..., Any]:
+def _reduced(reduce: str) -> Callable[[Any, Any, Any], Any]:
+    return lambda ref, index, values: F.scatter_reduce(ref, 0, index, values, reduce, include_self=True)
+
+
+def _divided(ref: Any, index: Any, values: Any) -> Any:
+    """Quotients by all new slices of a place; of integers towards 0."""
+    by = F.scatter_reduce(F.ones_like(ref), 0, index, values, "prod", include_self=True)
+    return F.div(ref, by) if ref.dtype.kind in FLOATING else F.div(ref, by, rounding_mode="trunc")
+
+
+def _combined(name: str, change: Callable[[Any, Any, Any], Any], what: str) -> Callable[..., Any]:
     def call(ref: Any, indices: Any, updates: Any, use_locking: bool = False) -> Any:
         ids, values = _rows(ref, indices, updates)
         index = F.broadcast_to(F.reshape(ids, (-1, *(1,) * (ref.ndim - 1))), (*extents_of(ids), *ref.shape[1:]))
-        return static.assign(ref, F.scatter_reduce(ref, 0, index, change(values), reduce, include_self=True))
+        return static.assign(ref, change(ref, index, values))
 
     made = operation(name)(call)
     made.__name__ = "scatter_" + name.removeprefix("Scatter").lower()
-    made.__doc__ = f"`{reduce}` of slices along the first axis and the new ones."
+    made.__doc__ = f"{what} of slices along the first axis and the new ones."
     return made
 
 
-scatter_mul = _combined("ScatterMul", "prod")
-scatter_div = _combined("ScatterDiv", "prod", F.reciprocal)
-scatter_max = _combined("ScatterMax", "amax")
-scatter_min = _combined("ScatterMin", "amin")
+scatter_mul = _combined("ScatterMul", _reduced("prod"), "The product")
+scatter_div = _combined("ScatterDiv", _divided, "The quotient")
+scatter_max = _combined("ScatterMax", _reduced("amax"), "The maximum")
+scatter_min = _combined("ScatterMin", _reduced("amin"), "The minimum")
 
 
 def _by_vectors(ref: Any, indices: Any, updates: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:

@@ -75,13 +75,16 @@ def functionalize(
     """See the module. Feeds may be any nodes: they become placeholders, and their operands don't run.
 
     `effects` run too, without a result: assignments, and values whose computation may fail. draws: how many random draws a run
-    takes, whether it uses them or not; the numbers of the draws stay. None: those that are left after the cut, numbered anew.
+    takes, whether it uses them or not; the numbers of the draws stay. None: those that are left after the cut, numbered anew,
+    unless one is in a deferred node, whose number nobody can change.
     strict: equal nodes stay apart, and nodes that record the derivation of a gradient stay, unless a value that the gradient
     passes is fed.
     """
     fed = set(feeds)
     strict = strict and not any(node.inputs for node in feeds)
     order = _needed(graph, [*fetches, *effects], fed, strict)
+    if draws is None and any(isinstance(n.op.emit, Deferred) and _draws(n.inputs) for n in order):
+        draws = graph.draws
     position = {node: i for i, node in enumerate(order)}
     result = Graph(intern=not strict)
     copies: dict[Node, Node] = {}
@@ -106,7 +109,7 @@ def functionalize(
         elif node.op.effect == "group":
             copies[node] = result.add(REGISTRY["constant"], (), _true(), node.type, node.name, node.where)
         else:
-            if inputs and inputs[0].op.leaf == "generator":
+            if _draws(inputs):
                 attrs, left = {**attrs, "index": left} if draws is None else attrs, left + 1
             copies[node] = result.add(node.op, inputs, attrs, node.type, node.name, node.where)
     for node in order:
@@ -118,6 +121,11 @@ def functionalize(
     result.prune([*roots, *_failing(result, roots, copies.values())])  # a variable that is only assigned needs no value
     needs = [n for n in result.nodes if n.op.leaf == "placeholder" and n not in fed_copies]
     return FunctionalGraph(result, given, wanted, list(assigned.items()), left if draws is None else draws, needs)
+
+
+def _draws(inputs: Sequence[Node]) -> bool:
+    """Whether operands are those of a draw of random numbers."""
+    return bool(inputs) and inputs[0].op.leaf == "generator"
 
 
 def _failing(graph: Graph, roots: Sequence[Node], nodes: Iterable[Node]) -> list[Node]:

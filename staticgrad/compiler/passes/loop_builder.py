@@ -379,7 +379,8 @@ def _summands(loop: LoopBuilder, carry: Carry) -> list[Node]:
     """The addends of a carry that only its own sum reads; empty for other carries."""
     parts = terms(carry.after)
     rest = [p for p in parts if p is not carry.param]
-    others = [root for root in loop.roots if root is not carry.after]
+    others = list(loop.roots)
+    others.remove(carry.after)  # once: a result that is stacked, too, is read
     if len(rest) != len(parts) - 1 or carry.param in loop.graph.reaching([*rest, *others]):
         return []
     return rest

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+import sys
 import zlib
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,15 @@ import numpy as np
 from ...base.libraries import need
 from ...errors import ArgumentError
 
+WITHOUT = "tensorboard.compat.notf"
+"""Where there is this module, TensorBoard writes files by itself. It would import `tensorflow` otherwise, which may be the name
+of the dialect."""
+
 
 def protocol() -> Any:
     """The module of summaries' records. Raises MissingExtra without the package."""
     need("tensorboard", "summaries")
+    sys.modules.setdefault(WITHOUT, ModuleType(WITHOUT))
     import tensorboard.compat.proto.summary_pb2 as records
 
     return records

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Symbol, placeholder_of, pytree, static, using, value_of
+from ..core import Symbol, pytree, static, using, value_of
 from ..dtypes import as_dtype
 from ..graph import Graph, get_default_graph, get_seed
 from ..handles import Handle
 from ..host import callable_of
 from ..shapes import TensorShape
-from ..tensor import array_of, handles, symbols
+from ..tensor import array_of, handles, is_text, symbols
+from ..texts import STORAGE, is_storage, numbers
 from .iterators import Element, Iterator, Spec, Values, components_of, leaves_of, rule, shapes_in, shapes_of
 
 
@@ -79,7 +80,7 @@ class Dataset:
                 leaves, found = components_of(item, structure)
                 if len(leaves) != len(kinds):
                     raise TypeError(f"the generator gave {pytree.text(found)}, expected {pytree.text(structure)}")
-                yield spec.nest(np.asarray(v, dtype) for v, (dtype, _) in zip(leaves, kinds, strict=True))
+                yield spec.nest(_array(v, dtype) for v, (dtype, _) in zip(leaves, kinds, strict=True))
 
         return Dataset(spec, elements)
 
@@ -397,7 +398,7 @@ def _of_tensors(
 ) -> Dataset:
     leaves, structure = pytree.flatten(tensors, rule)
     sources = [symbols(x) if isinstance(x, Handle) else array_of(x) for x in leaves]
-    kinds = [(s.dtype, item(x.shape if isinstance(x, Handle) else TensorShape(s.shape)))
+    kinds = [(STORAGE if is_text(s) else s.dtype, item(x.shape if isinstance(x, Handle) else TensorShape(s.shape)))
              for s, x in zip(sources, leaves, strict=True)]  # fmt: skip
     spec = Spec(structure, kinds)
 
@@ -426,6 +427,10 @@ def _columns(source: AnyIterator[Element], size: int, drop_remainder: bool) -> A
             yield zip(*map(leaves_of, chunk), strict=True)
 
 
+def _array(value: Any, dtype: np.dtype) -> np.ndarray:
+    return numbers(value) if is_storage(dtype) else np.asarray(value, dtype)
+
+
 def _arguments(element: Any) -> tuple[Any, ...]:
     return tuple(element) if isinstance(element, tuple) and not hasattr(element, "_fields") else (element,)
 
@@ -434,13 +439,19 @@ def _compiled(fn: Callable[..., Any], spec: Spec) -> tuple[Callable[[Element], E
     """A function on tensors as one on elements, and the spec of its results."""
     graph = Graph()
     with graph.as_default():
-        places = [placeholder_of(kind, "arg") for kind in spec.types()]
+        places = [graph.leaf(kind, "arg") for kind in spec.types()]
         out = fn(*_arguments(spec.nest(handles(graph, places))))
         leaves, structure = pytree.flatten(tuple(out) if isinstance(out, list) else out, rule)
         results = [x if isinstance(x, Handle) else handles(graph, static.constant(array_of(x))) for x in leaves]
     run = callable_of(static.Session(graph), [r.symbol for r in results], places)
     made = Spec(structure, [(r.dtype.numpy, r.shape) for r in results])
-    return lambda element: made.nest(run(*leaves_of(element))), made
+    strings = [is_storage(kind) for kind, _ in made.kinds]
+
+    def call(element: Element) -> Element:
+        found = run(*leaves_of(element))
+        return made.nest(numbers(value) if text else value for value, text in zip(found, strings, strict=True))
+
+    return (call if any(strings) else lambda element: made.nest(run(*leaves_of(element)))), made
 
 
 # functions of `tf.data` -----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core import SourceRun, TensorType, UnrankedType, placeholder_of, pytree, static, using
+from ..core import SourceRun, TensorType, UnrankedType, pytree, static, using
 from ..dtypes import as_dtype
 from ..errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from ..graph import get_default_graph
@@ -156,7 +156,7 @@ class Iterator:
         made = []
         with using(graph), static.control_dependencies(None):
             for i, kind in enumerate(self._spec.types()):
-                made.append(placeholder_of(kind, graph._scope + (name or "IteratorGetNext")))
+                made.append(graph.leaf(kind, graph._scope + (name or "IteratorGetNext")))
                 graph._types[made[-1].node] = "IteratorGetNext"
                 graph.sources[made[-1].node] = part(i)
         return self._spec.nest(handles(graph, made))

@@ -65,7 +65,8 @@ def log_softmax(logits: Operand, axis: int | None = None) -> Any:
 
 
 def _soft_labels(labels: Any, logits: Any, axis: int | None, differentiable: bool) -> Any:
-    labels, logits = pair(labels, logits, "SoftmaxCrossEntropyWithLogits")
+    logits = tensor(logits)
+    labels, logits = pair(F.astype(tensor(labels), logits.dtype), logits, "SoftmaxCrossEntropyWithLogits")
     axis, labels = -1 if axis is None else axis, labels if differentiable else F.stop_gradient(labels)
     return F.neg(F.sum(F.mul(labels, functional_log_softmax(logits, axis)), axis=axis))
 

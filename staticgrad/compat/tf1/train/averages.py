@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import convert_to_tensor
 from ..core import F, static, using
 from ..graph import GraphKeys, get_default_graph
 from ..handles import Operation
-from ..tensor import tensor
+from ..tensor import symbols, tensor
 from ..variable_scopes import slot_name
 from ..variables import Variable
 
@@ -45,22 +46,11 @@ class ExponentialMovingAverage:
                     n = F.astype(tensor(self.num_updates), old.dtype)
                     decay = F.minimum(decay, F.div(F.add(n, 1), F.add(n, 10)))
                 if self._debiased and not isinstance(var, Variable):
-                    updates += self._without_bias(graph, var, average, decay)
+                    updates.append(static.assign(*_debiased(graph, average, new, decay)))
                     continue
                 moved = F.sub(old, F.mul(F.sub(old, new), F.sub(1, decay)))
                 updates.append(static.assign(old, moved))
             return Operation(graph, static.group(*updates, name=graph._scope + self.name).node)
-
-    def _without_bias(self, graph: Any, var: Any, average: Variable, decay: Any) -> list[Any]:
-        """Updates of an average of values that begin as zeros: the sum, the number of updates, and the quotient."""
-        name = average.op.name
-        with graph.name_scope(None), static.control_dependencies(None):
-            total = Variable(np.zeros(average.shape.as_list(), average.dtype.numpy), trainable=False, name=f"{name}/biased")
-            count = Variable(np.zeros((), average.dtype.numpy), trainable=False, name=f"{name}/local_step")
-        moved = F.sub(total.symbol, F.mul(F.sub(total.symbol, var.symbol), F.sub(1, decay)))
-        steps = F.add(count.symbol, 1)
-        value = F.div(moved, F.sub(1, F.pow(decay, steps)))
-        return [static.assign(v.symbol, x) for v, x in ((total, moved), (count, steps), (average, value))]
 
     def _made(self, graph: Any, var: Any) -> Variable:
         """The average of a variable, which begins as its initial value, or of a tensor, which begins as zeros."""
@@ -93,5 +83,47 @@ class ExponentialMovingAverage:
             averaged += [v for v in graph.get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES) if v not in averaged]
         found = {self.average_name(v): v for v in averaged}
         others = [v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v not in set(averaged)]
-        kept = set(self._averages.values())
-        return {**found, **{v.name.removesuffix(":0"): v for v in others if v not in kept}}
+        return {**{v.op.name: v for v in others if v.op.name not in found}, **found}
+
+
+def assign_moving_average(variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None) -> Any:
+    """Update a moving average; the result is its new value. zero_debias: it begins as 0 and is divided by
+    1 - decay ** number of updates, of which variables beside it keep count."""
+    graph = variable.graph
+    with using(graph):
+        new, old = tensor(symbols(value), variable.symbol.dtype), variable.symbol
+        decay = tensor(symbols(decay), old.dtype)
+        if not zero_debias:
+            made = static.assign(old, F.sub(old, F.mul(F.sub(old, new), F.sub(1, decay))))
+        else:
+            made = static.assign(*_debiased(graph, variable, new, decay))
+        graph.adopt(made.node, name or "AssignMovingAvg", "AssignSub")
+    return graph.handle(made.node)
+
+
+def _debiased(graph: Any, average: Variable, new: Any, decay: Any) -> tuple[Any, Any]:
+    """An average and its new value: the sum over the weights of all values so far, which two variables beside it keep."""
+    label = average.op.name
+    with graph.name_scope(None), static.control_dependencies(None):
+        total = Variable(np.zeros(average.shape.as_list(), average.dtype.numpy), trainable=False, name=f"{label}/biased")
+        count = Variable(np.zeros((), average.dtype.numpy), trainable=False, name=f"{label}/local_step")
+    moved = F.sub(total.symbol, F.mul(F.sub(total.symbol, new), F.sub(1, decay)))
+    steps = F.add(count.symbol, 1)
+    with static.control_dependencies([static.assign(total.symbol, moved), static.assign(count.symbol, steps)]):
+        return average.symbol, F.div(moved, F.sub(1, F.pow(decay, steps)))
+
+
+def weighted_moving_average(
+    value: Any, decay: Any, weight: Any, truediv: bool = True, collections: Any = None, name: str | None = None
+) -> Any:  # fmt: skip
+    """The moving average of value * weight over that of the weight, in two variables."""
+    value, weight = convert_to_tensor(value), convert_to_tensor(weight)
+    kept = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
+    graph = value.graph
+    with graph.name_scope(name or "WeightedMovingAvg"):
+        parts = []
+        for label, x in (("value", value * weight), ("weight", weight)):
+            start = np.zeros(x.shape.as_list(), x.dtype.numpy)
+            var = Variable(start, trainable=False, collections=kept, name=label)
+            parts.append(assign_moving_average(var, x, decay, zero_debias=False))
+        return parts[0] / parts[1]

@@ -56,7 +56,8 @@ class Optimizer:
 
     def variables(self) -> list[Variable]:
         """All variables that the optimizer made."""
-        return [*self._shared.values(), *(v for slots in self._slots.values() for v in slots.values())]
+        made = [v for slots in self._slots.values() for v in slots.values()]
+        return [*self._shared.values(), *sorted(made, key=lambda v: str(v.name))]
 
     def minimize(
         self, loss: Any, global_step: Any = None, var_list: Any = None, gate_gradients: int = GATE_OP,
@@ -154,9 +155,8 @@ class Optimizer:
     def _slot(self, var: Any, slot: str) -> Variable:
         known = self._slots.setdefault(slot, {})
         if var not in known:
-            label = self.name if len(self.slot_names) == 1 else f"{self.name}{SUFFIXES.get(slot, '_' + slot)}"
-            name = slot_name(f"{var.op.name}/{label}")
-            with var.graph.name_scope(None):
+            name = slot_name(f"{var.op.name}/{self.name}")
+            with var.graph.name_scope(None):  # the graph counts further slots: Adam, Adam_1
                 known[var] = Variable(self.initial(var, slot), trainable=False, name=name)
         return known[var]
 
@@ -164,10 +164,6 @@ class Optimizer:
         if name not in self._shared:
             self._shared[name] = Variable(value, trainable=False, name=name, dtype=float32)
         return self._shared[name]
-
-
-SUFFIXES = {"m": "", "rms": "", "accum": "", "v": "_1", "momentum": "_1", "accum_update": "_1", "linear": "_1", "mg": "_2"}
-"""Names of slots after the optimizer's, as checkpoints of TensorFlow 1 have them."""
 
 
 def _number(value: Any, like: Any) -> Any:

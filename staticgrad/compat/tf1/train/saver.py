@@ -20,6 +20,7 @@ from ..core import StaticgradError, replacing, safetensors
 from ..errors import InvalidArgumentError, NotFoundError
 from ..graph import GraphKeys, get_default_graph
 from ..meta_graph import export_meta_graph
+from ..partitions import tables_of
 from ..platform import info
 from ..variables import Variable
 
@@ -29,7 +30,8 @@ SUFFIX = ".safetensors"
 class Saver:
     """Saves and restores variables.
 
-    var_list: variables, or a dict of variables by their names in the file; all variables of the graph unless given.
+    var_list: variables, or a dict of variables by their names in the file; all variables of the graph unless given. reshape:
+    values of another shape are taken if they have as many elements.
     max_to_keep: older checkpoints are deleted; None or 0 keeps all. keep_checkpoint_every_n_hours: of those, one per so many
     hours stays.
     """
@@ -40,10 +42,19 @@ class Saver:
         saver_def: Any = None, builder: Any = None, defer_build: bool = False, allow_empty: bool = False, **options: Any,
     ):  # fmt: skip
         chosen = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES) if var_list is None else var_list
-        if isinstance(chosen, Mapping):
-            self._variables: dict[str, Variable] = dict(chosen)
-        else:
-            self._variables = {v.name.removesuffix(":0"): v for v in chosen}
+        named = chosen.items() if isinstance(chosen, Mapping) else [(None, v) for v in chosen]
+        self._variables: dict[str, list[Variable]] = {}
+        """By the names in the file: a variable, or the slices of one."""
+        for given, item in named:
+            for v in tables_of(item):
+                if not isinstance(v, Variable):
+                    raise TypeError(f"Variable to save is not a Variable: {v}")
+                name = given or (v.op.name if v.save_slice is None else v.save_slice.full_name)
+                known = self._variables.setdefault(name, [])
+                if known and (v.save_slice is None or v in known):
+                    raise ValueError(f"At least two variables have the same name: {name}")
+                known.append(v)
+        self._reshape = reshape
         if not self._variables and not allow_empty:
             raise ValueError("No variables to save")
         self._keep = max_to_keep or 0
@@ -63,6 +74,10 @@ class Saver:
     ) -> str:  # fmt: skip
         """Write a checkpoint; returns its path, `save_path-global_step` with a step. The folder is made where only it is
         missing. Raises ValueError where the folder around it is missing, too, and OSError."""
+        if sess is None or not hasattr(sess, "run"):
+            raise TypeError(f"'sess' must be a Session; {sess}")
+        if latest_filename and os.path.basename(latest_filename) != latest_filename:
+            raise ValueError("'latest_filename' must not contain path components")
         path = os.fspath(save_path)
         if global_step is not None:
             step = global_step if isinstance(global_step, (int, np.integer)) else sess.run(global_step)
@@ -70,7 +85,7 @@ class Saver:
         folder = os.path.dirname(path)
         if folder and not os.path.isdir(os.path.dirname(folder) or os.curdir):
             raise ValueError(f"Parent directory of {path} doesn't exist, can't save.")
-        values = sess.run(self._variables)
+        values = {name: _whole(self._variables[name], found) for name, found in sess.run(self._variables).items()}
         if folder:
             os.makedirs(folder, exist_ok=True)
         sums = {name: str(zlib.crc32(np.ascontiguousarray(value).tobytes())) for name, value in values.items()}
@@ -106,11 +121,11 @@ class Saver:
         return export_meta_graph(filename, saver_def=self.as_saver_def(), graph=self._graph())
 
     def _graph(self) -> Any:
-        return next((v.graph for v in self._variables.values()), get_default_graph())
+        return next((v.graph for parts in self._variables.values() for v in parts), get_default_graph())
 
     def as_saver_def(self) -> dict[str, str]:
         """The names in a checkpoint, and of the variables."""
-        return {key: v.op.name for key, v in self._variables.items()}
+        return {key: v.op.name for key, parts in self._variables.items() for v in parts[:1]}
 
     def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
         """Take checkpoints for those that this saver wrote, so that it deletes them in time."""
@@ -140,17 +155,38 @@ class Saver:
         if not checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         found = arrays_of(path)
-        for name, variable in self._variables.items():
+        values: list[tuple[Variable, np.ndarray]] = []
+        for name, variable in ((name, v) for name, parts in self._variables.items() for v in parts):
             if name not in found:
                 raise NotFoundError(f"Key {name} not found in checkpoint", f"{path} has {', '.join(sorted(found))}")
-            value = found[name]
+            value = found[name] if variable.save_slice is None else _part(found[name], variable.save_slice)
+            if self._reshape and value.size == variable.shape.num_elements():
+                value = value.reshape(variable.node.type.shape)
             if list(value.shape) != variable.shape.as_list() or value.dtype != variable.dtype.numpy:
                 raise InvalidArgumentError(
                     f"Assign requires shapes of both tensors to match. lhs shape= {variable.shape} rhs shape= {value.shape}",
                     f"{name} of {path} is {value.dtype}, the variable is {variable.dtype.name}",
                 )
-        for name, variable in self._variables.items():
-            variable.load(found[name], sess)
+            values.append((variable, value))
+        for variable, value in values:
+            variable.load(value, sess)
+
+
+def _whole(parts: list[Variable], values: list[np.ndarray]) -> np.ndarray:
+    """The value of a variable from those of its slices. Raises ValueError where one is missing."""
+    if parts[0].save_slice is None:
+        return np.asarray(values[0])
+    whole = np.empty(parts[0].save_slice.full_shape, values[0].dtype)
+    if sum(np.size(v) for v in values) != whole.size:
+        raise ValueError(f"Saver: {parts[0].save_slice.full_name} is saved whole: give all of its slices")
+    for part, value in zip(parts, values, strict=True):
+        part.save_slice.of(whole)[...] = value
+    return whole
+
+
+def _part(whole: np.ndarray, place: Any) -> np.ndarray:
+    """A slice's part of a value; the value itself where its shape does not fit, which is told then."""
+    return place.of(whole) if list(whole.shape) == place.full_shape else whole
 
 
 def arrays_of(path: str) -> dict[str, np.ndarray]:

@@ -1,6 +1,7 @@
 """Made by `python -m tools.stubs` from the table in `names.py`: change that, not this file."""
 
-from ..train.optimizers import AdamWOptimizer as AdamWOptimizer
+from . import evaluation as evaluation
+from . import learning as learning
 __all__ = [
-    "AdamWOptimizer",
+    "evaluation", "learning",
 ]

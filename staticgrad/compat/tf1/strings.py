@@ -1,0 +1,245 @@
+"""`tf.strings`: functions of tensors of strings, called in Python between the plans of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .core import TensorType, UnrankedType, apply, python_call_op, state, using
+from .dtypes import DType, as_dtype, float32, int32, string
+from .elements import broadcast_static_shape
+from .graph import MAKERS, get_default_graph
+from .handles import Handle
+from .py_functions import edges
+from .shapes import TensorShape
+from .tensor import as_texts, graph_of, reading, symbols, tensor
+from .texts import numbers
+
+
+def call_python(inputs: Sequence[Any], fn: Callable[..., Any], dtype: DType, shape: TensorShape, name: str, type_: str) -> Any:
+    """The tensor of `fn(*arrays)`, called in each run that needs it. In the body of a loop or branch it needs a known shape."""
+    graph = graph_of(inputs)
+    graph.check_open()
+    with using(graph):
+        given = [tensor(x) for x in symbols(list(inputs))]
+        read = reading(given, lambda arrays: fn(*arrays))
+
+        def call(arrays: Sequence[np.ndarray]) -> np.ndarray:
+            found = read(arrays)
+            return numbers(found) if dtype is string else np.asarray(found, dtype.numpy, order="C")
+
+        kind = UnrankedType(dtype.numpy) if shape.dims is None else TensorType(tuple(shape.as_list()), dtype.numpy)
+        if state.inside:
+            if not shape.is_fully_defined():
+                raise NotImplementedError(f"tf.strings: {type_} in the body of a loop or branch needs operands of known shape")
+            made = apply(python_call_op, *given, call=lambda *arrays: call(arrays), type=kind)
+            graph.adopt(made.node, name, type_)
+            return graph.handle((as_texts(made) if dtype is string else made).node)
+        return graph.host_call(given, lambda arrays: [call(arrays)], [kind], name, type_)[0]
+
+
+def _each(fn: Callable[..., Any], *arrays: Any) -> Any:
+    """A function of elements over arrays."""
+    if all(not np.ndim(a) for a in arrays):
+        return fn(*(a if isinstance(a, bytes) else np.asarray(a)[()] for a in arrays))
+    spread = np.broadcast_arrays(*(np.asarray(a, object) if isinstance(a, bytes) else a for a in arrays))
+    found = np.empty(spread[0].shape, object)
+    found.ravel()[:] = [fn(*items) for items in zip(*(s.ravel() for s in spread), strict=True)]
+    return found
+
+
+def _shape_of(*inputs: Any) -> TensorShape:
+    """The shape of operands that are broadcast together."""
+    found = TensorShape([])
+    for x in inputs:
+        shape = x.shape if isinstance(x, Handle) else TensorShape(np.asarray(x, object).shape)
+        found = TensorShape(None) if shape.dims is None or found.dims is None else broadcast_static_shape(found, shape)
+    return found
+
+
+def _of_each(type_: str, name: str, fn: Callable[[bytes], bytes], doc: str) -> Callable[..., Any]:
+    """A function of the texts of a tensor."""
+
+    def call(input: Any, name: str | None = None) -> Any:
+        return call_python([input], lambda a: _each(fn, a), string, _shape_of(input), name or type_, type_)
+
+    call.__name__, call.__doc__ = name, doc
+    return call
+
+
+def _text(x: Any) -> bytes:
+    return x.encode() if isinstance(x, str) else bytes(x)
+
+
+def as_string(
+    input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1, fill: str = "",
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Numbers as texts, as C's printf writes them: floats with six digits, or `precision`, after the point."""
+    if scientific and shortest:
+        raise ValueError("Cannot select both scientific and shortest notation")
+    flags = fill + (str(width) if width > -1 else "")
+    digits = f".{precision}" if precision > -1 else ""
+    floating = f"%{flags}{digits}{'e' if scientific else 'g' if shortest else 'f'}"
+
+    def write(x: Any) -> bytes:
+        if isinstance(x, bytes):
+            return x
+        if isinstance(x, (bool, np.bool_)):
+            return f"%{flags}s".encode() % (b"true" if x else b"false")
+        return ((floating % float(x)) if isinstance(x, (float, np.floating)) else f"%{flags}d" % int(x)).encode()
+
+    return call_python([input], lambda a: _each(write, a), string, _shape_of(input), name or "AsString", "AsString")
+
+
+def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Any:
+    """Texts of several tensors of one shape, or without axes, one after another."""
+    between, items = _text(separator), list(inputs)
+
+    def write(*arrays: Any) -> Any:
+        return _each(lambda *parts: between.join(parts), *arrays)
+
+    return call_python(items, write, string, _shape_of(*items), name or "StringJoin", "StringJoin")
+
+
+def _joined(items: Sequence[Any], name: str | None = None) -> Any:
+    """The sum of two tensors of strings."""
+    return join(items, name=name or "add")
+
+
+MAKERS["join"] = _joined
+
+
+def reduce_join(
+    inputs: Any, axis: Any = None, keep_dims: bool | None = None, separator: str = "", name: str | None = None,
+    reduction_indices: Any = None, keepdims: bool | None = None,
+) -> Any:  # fmt: skip
+    """The texts along axes, all unless given, one after another."""
+    axis = reduction_indices if axis is None else axis
+    between, kept = _text(separator), bool(keepdims or keep_dims)
+    rank = _shape_of(inputs).ndims
+    if rank is None:
+        raise ValueError("reduce_join: the rank of the texts has to be known")
+    axes = list(range(rank)) if axis is None else [a % rank for a in ([axis] if isinstance(axis, int) else list(axis))]
+
+    def write(a: Any) -> Any:
+        a = np.asarray(a, object)
+        for one in axes:
+            moved = np.moveaxis(a, one, -1)
+            rows = moved.reshape(-1, moved.shape[-1])
+            joined = np.empty(len(rows), object)
+            joined[:] = [between.join(row) for row in rows]
+            a = np.expand_dims(joined.reshape(moved.shape[:-1]), one)
+        return a if kept else np.squeeze(a, tuple(axes)) if a.ndim else a
+
+    sizes = _shape_of(inputs).as_list()
+    shape = [1 if i in axes else n for i, n in enumerate(sizes)]
+    shape = shape if kept else [n for i, n in enumerate(shape) if i not in axes]
+    return call_python([inputs], write, string, TensorShape(shape), name or "ReduceJoin", "ReduceJoin")
+
+
+def to_number(string_tensor: Any, out_type: Any = float32, name: str | None = None) -> Any:
+    """The numbers that texts spell. Raises, in the run, InvalidArgumentError for one that spells none."""
+    from .errors import InvalidArgumentError
+
+    kind = as_dtype(out_type)
+    parse: Callable[[bytes], Any] = float if kind.is_floating else int
+
+    def read(x: bytes) -> Any:
+        try:
+            return parse(x)
+        except ValueError:
+            raise InvalidArgumentError(f"StringToNumberOp could not correctly convert string: {x.decode()}") from None
+
+    return call_python([string_tensor], lambda a: np.asarray(_each(read, a), kind.numpy), kind, _shape_of(string_tensor),
+                       name or "StringToNumber", "StringToNumber")  # fmt: skip
+
+
+def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Any:
+    """The number of bytes of each text; of characters for "UTF8_CHAR"."""
+
+    def count(x: bytes) -> int:
+        return len(x.decode()) if unit == "UTF8_CHAR" else len(x)
+
+    return call_python([input], lambda a: np.asarray(_each(count, a), np.int32), int32, _shape_of(input),
+                       name or "StringLength", "StringLength")  # fmt: skip
+
+
+def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Any:
+    """`len` bytes of each text from `pos` on, from the end for a negative one."""
+
+    def part(x: bytes, start: int, count: int) -> bytes:
+        first = int(start) + (0 if start >= 0 else x.__len__())
+        return x[first : first + int(count)]
+
+    return call_python([input, pos, len], lambda *arrays: _each(part, *arrays), string, _shape_of(input, pos, len),
+                       name or "Substr", "Substr")  # fmt: skip
+
+
+lower = _of_each("StringLower", "lower", bytes.lower, "Each text in small letters.")
+upper = _of_each("StringUpper", "upper", bytes.upper, "Each text in capital letters.")
+strip = _of_each("StringStrip", "strip", bytes.strip, "Each text without white space at its ends.")
+
+
+def regex_replace(input: Any, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None) -> Any:
+    r"""Each text with what a regular expression of Python's matches replaced; `\1` is the first group."""
+    found, by, count = re.compile(_text(pattern)), _text(rewrite), 0 if replace_global else 1
+
+    def change(x: bytes) -> bytes:
+        return found.sub(by, x, count=count)
+
+    return call_python([input], lambda a: _each(change, a), string, _shape_of(input), name or "RegexReplace", "RegexReplace")
+
+
+def regex_full_match(input: Any, pattern: str, name: str | None = None) -> Any:
+    """Whether a regular expression of Python's matches the whole of each text."""
+    found = re.compile(_text(pattern))
+
+    def match(x: bytes) -> bool:
+        return found.fullmatch(x) is not None
+
+    return call_python([input], lambda a: np.asarray(_each(match, a), bool), as_dtype(bool), _shape_of(input),
+                       name or "RegexFullMatch", "RegexFullMatch")  # fmt: skip
+
+
+def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None) -> Any:
+    """A text with tensors in the places of `placeholder`, written as `tf.print` writes them."""
+    items = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    parts = template.split(placeholder)
+    if parts.__len__() - 1 != items.__len__():
+        raise ValueError(
+            f"{parts.__len__() - 1} placeholder(s) in template does not match {items.__len__()} tensor(s) provided as input"
+        )
+
+    def write(*arrays: Any) -> bytes:
+        shown = [edges(np.asarray(a, object if isinstance(a, bytes) else None), summarize) for a in arrays]
+        return "".join(a + b for a, b in zip(parts, [*shown, ""], strict=True)).encode()
+
+    if not items:
+        return tensor_of(template)
+    return call_python(items, write, string, TensorShape([]), name or "StringFormat", "StringFormat")
+
+
+def tensor_of(text: str) -> Any:
+    """A constant."""
+    graph = get_default_graph()
+    with using(graph):
+        return graph.handle(tensor(text).node)
+
+
+def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Any:
+    """The bytes of texts, which are of one length, as numbers along a new last axis."""
+    kind = as_dtype(out_type)
+    order = kind.numpy.newbyteorder("<" if little_endian else ">")
+
+    def read(a: Any) -> np.ndarray:
+        if isinstance(a, bytes):
+            return np.frombuffer(a, order).astype(kind.numpy)
+        return np.stack([np.frombuffer(x, order) for x in a.ravel()]).reshape(*a.shape, -1).astype(kind.numpy)
+
+    shape = _shape_of(input_bytes)
+    whole = shape if shape.dims is None else shape.concatenate([None])
+    return call_python([input_bytes], read, kind, whole, name or "DecodeRaw", "DecodeRaw")
