@@ -348,7 +348,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "strings and files": (
         "string decode_ encode_ parse_ read_file serialize_ deserialize_ match_filenames "
         "matching_files TFRecord TextLine FixedLength WholeFile VarLen IdentityReader LMDBReader ReaderBase write_file "
-        "fingerprint",
+        "fingerprint ngrams unicode_ bytes_split to_hash unsorted_segment_join",
         "read files in Python and feed arrays, or use tf.data.Dataset.from_generator; tf.strings has what else there is",
     ),
     "other number formats": (
