@@ -1257,7 +1257,9 @@ class Tensor:
         weight: Any = None,
         density: builtins.bool = False,
     ) -> return_types.histogram:
-        """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges."""
+        """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges, which graphs take to be
+        ascending.
+        """
 
     def hsplit(
         self,
@@ -4803,7 +4805,9 @@ class Functions:
         density: bool = False,
         out: Tensor | tuple[Tensor, ...] | None = None,
     ) -> return_types.histogram:
-        """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges."""
+        """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges, which graphs take to be
+        ascending.
+        """
 
     @staticmethod
     def histogramdd(
@@ -4819,7 +4823,9 @@ class Functions:
 
         bins: the intervals of each axis, one number for all of them, or a sequence of edges. range: low and high of each axis,
         one
-        after the other. Eager only. Raises ArgumentError for bins or a range that don't fit, and for fewer than two axes.
+        after the other. Raises ArgumentError for bins or a range that don't fit, and for fewer than two axes; graphs take
+        edges to
+        be ascending.
         """
 
     @staticmethod

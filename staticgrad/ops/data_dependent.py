@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, overload
 
 import numpy as np
 
-from ..base.types import FLOATING, TensorType, bool_, int64, normalize_axis, shape_text
-from ..errors import ArgumentError, DataDependentError, DTypeError, ShapeError
+from ..base.types import FLOATING, TensorType, bool_, float64, int64, normalize_axis, shape_text
+from ..errors import ArgumentError, DataDependentError, DTypeError, ShapeError, UnknownExtentError
 from ..ir import define
 from ..operators import F, Operators, Symbol, Tensor, apply, concrete, frontends, is_tensor, torch_function
 from . import attributes as at
@@ -25,8 +26,6 @@ REMEDIES = {
     "unique_consecutive": "sg.diff(x) != 0 tells where runs end",
     "repeat_interleave": "give repeats as integers",
     "bincount": "sg.zeros(n).index_add(0, x, weights) counts into n places",
-    "histogram": "histc(x, bins, min, max) counts into equal intervals",
-    "histogramdd": "histc(x, bins, min, max) counts into equal intervals",
 }
 """Function -> code with extents that a graph can hold."""
 
@@ -274,9 +273,57 @@ def _check_ordered(name: str, x: np.ndarray) -> None:
         raise DTypeError(f"{name}: not implemented for {x.dtype}, which has no order", "count x.real and x.imag, or abs(x)")
 
 
+def _equal_edges(x: Any, bins: int, limits: Any) -> Any:
+    """The edges of equal intervals between two numbers, or those from the least to the largest element of a symbol, as NumPy's
+    `linspace` has them."""
+    if limits is not None or 0 in x.shape:
+        low, high = limits if limits is not None else (0.0, 1.0)
+        low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
+        return F.astype(made(np.linspace(low, high, bins + 1)), x.dtype)
+    ends = F.astype(F.amin(x), float64), F.astype(F.amax(x), float64)
+    spread = F.where(F.eq(*ends), 0.5, 0.0)
+    low, high = F.sub(ends[0], spread), F.add(ends[1], spread)
+    inner = F.add(F.mul(made(np.arange(bins, dtype=np.float64)), F.div(F.sub(high, low), bins)), low)
+    return F.astype(F.concatenate([inner, F.expand_dims(high, 0)]), x.dtype)
+
+
+def _counted(columns: list[Any], edges: list[Any], weight: Any, density: bool) -> Any:
+    """Counts of points in the cells of a grid, in a graph: columns of their places along each axis, and the edges there."""
+    shape = tuple(e.shape[0] - 1 for e in edges)
+    if None in shape:
+        raise UnknownExtentError("histogram: the number of edges has to be known in a graph")
+    place, inside = 0, True
+    for x, e, n in zip(columns, edges, shape, strict=True):
+        cell = F.sub(F.searchsorted(e, x, right=True), 1)
+        place = F.add(F.mul(place, n), F.where(F.eq(x, F.getitem(e, -1)), n - 1, cell))
+        inside = F.logical_and(F.logical_and(F.ge(x, F.getitem(e, 0)), F.le(x, F.getitem(e, -1))), inside)
+    total = math.prod(shape)
+    ones = F.astype(F.ones_like(columns[0]), float64) if weight is None else F.astype(F.reshape(weight, (-1,)), float64)
+    cells = F.where(inside, place, total)  # one more cell, of what lies outside
+    found = F.reshape(F.getitem(F.index_add(made(np.zeros(total + 1)), 0, cells, ones), slice(0, total)), shape)
+    if density:
+        found = F.div(found, F.sum(found))
+        for i, e in enumerate(edges):
+            found = F.div(found, F.reshape(F.astype(F.diff(e), float64), tuple(-1 if k == i else 1 for k in range(len(shape)))))
+    return F.astype(found, columns[0].dtype)
+
+
+def _a_symbol(*values: Any) -> bool:
+    """Whether one of the operands has no value yet."""
+    return any(isinstance(concrete(v), Symbol) for v in values)
+
+
 @torch_function()
 def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> return_types.histogram:
-    """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges."""
+    """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges, which graphs take to be
+    ascending."""
+    if _a_symbol(input, bins, weight):
+        flat = F.reshape(concrete(input), (-1,))
+        _check_ordered("histogram", flat)
+        if isinstance(bins, (int, np.integer)) and bins < 1:
+            raise ArgumentError(f"histogram: bins must be > 0, but got {bins}")
+        whole = _equal_edges(flat, int(bins), range) if isinstance(bins, (int, np.integer)) else F.astype(bins, flat.dtype)
+        return return_types.histogram(_counted([flat], [whole], weight, density), whole)
     (x,) = known("histogram", input)
     _check_ordered("histogram", x)
     edges = known("histogram", bins)[0] if isinstance(bins, Operators) else bins
@@ -302,8 +349,11 @@ def histogramdd(
     """Counts of points (number, d) in a grid, and the edges of the grid along each of the d axes.
 
     bins: the intervals of each axis, one number for all of them, or a sequence of edges. range: low and high of each axis, one
-    after the other. Eager only. Raises ArgumentError for bins or a range that don't fit, and for fewer than two axes.
+    after the other. Raises ArgumentError for bins or a range that don't fit, and for fewer than two axes; graphs take edges to
+    be ascending.
     """
+    if _a_symbol(input, weight, *(bins if isinstance(bins, (list, tuple)) else ())):
+        return _grid_in_graph(concrete(input), bins, range, weight, density)
     (x,) = known("histogramdd", input)
     _check_ordered("histogramdd", x)
     if x.ndim < 2:
@@ -323,6 +373,26 @@ def histogramdd(
         raise ArgumentError("histogramdd: bins are numbers of intervals, or their edges, ascending")
     found, _ = np.histogramdd(points, edges, weights=given, density=density)
     return return_types.histogramdd(made(found.astype(x.dtype)), tuple(made(e.astype(x.dtype)) for e in edges))
+
+
+def _grid_in_graph(x: Any, bins: Any, range: Any, weight: Any, density: bool) -> return_types.histogramdd:
+    _check_ordered("histogramdd", x)
+    if x.ndim < 2:
+        raise ArgumentError("torch.histogramdd: input tensor should have at least 2 dimensions", f"got {shape_text(x.shape)}")
+    axes = x.shape[-1]
+    if axes is None:
+        raise UnknownExtentError("histogramdd: the number of axes has to be known in a graph")
+    points = F.reshape(x, (-1, axes))
+    columns = [F.getitem(points, (slice(None), i)) for i in np.arange(axes).tolist()]
+    given = [bins] * axes if isinstance(bins, (int, np.integer)) else list(bins)
+    if len(given) != axes:
+        raise ArgumentError(f"histogramdd: expected {axes} numbers of bins or sequences of edges, got {len(given)}")
+    limits = [None] * axes if range is None else _limits(np.zeros((0, axes)), range)
+    edges = [
+        _equal_edges(c, int(b), pair) if isinstance(b, (int, np.integer)) else F.astype(b, x.dtype)
+        for c, b, pair in zip(columns, given, limits, strict=True)
+    ]
+    return return_types.histogramdd(_counted(columns, edges, weight, density), tuple(edges))
 
 
 def _limits(points: np.ndarray, given: Any) -> list[tuple[float, float]]:

@@ -8,8 +8,21 @@ from typing import Any
 import numpy as np
 
 from ..base.types import Axis, DTypeLike, normalize_axes
+from ..errors import DTypeError
 from ..ir import Expand, Node, define
-from ..operators import F, Tensor, TensorLike, apply, by_method, enter_as, public, spelled, tensor_method
+from ..operators import (
+    F,
+    Symbol,
+    Tensor,
+    TensorLike,
+    apply,
+    by_method,
+    enter_as,
+    is_tensor,
+    public,
+    spelled,
+    tensor_method,
+)
 from . import attributes as at
 from .operands import ndim_of
 from .over_complex import HOLOMORPHIC
@@ -140,7 +153,7 @@ def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None) -> T
         tensor([0.5000, 0.5000])
     """
     x = x if dtype is None else F.astype(x, dtype)
-    return apply(softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
+    return apply(softmax_op, _not_integers("softmax", x), axis=normalize_axes(axis, ndim_of(x)))
 
 
 @tensor_method(names=("special.log_softmax",), cached=by_method)
@@ -153,7 +166,14 @@ def log_softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None) 
         tensor([-0.6931, -0.6931])
     """
     x = x if dtype is None else F.astype(x, dtype)
-    return apply(log_softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
+    return apply(log_softmax_op, _not_integers("log_softmax", x), axis=normalize_axes(axis, ndim_of(x)))
+
+
+def _not_integers(name: str, x: Any) -> Any:
+    """x. Raises DTypeError for a tensor of integers, as PyTorch does; arrays of NumPy's become floats."""
+    if (is_tensor(x) or isinstance(x, Symbol)) and x.dtype.kind in "biu":
+        raise DTypeError(f"{name}: not implemented for {x.dtype}", "give dtype=, or cast it first: x.float()")
+    return x
 
 
 # softplus and the logistic loss ---------------------------------------------------------------------------------------

@@ -343,3 +343,14 @@ def test_a_float64_array_into_a_float32_model_warns_once(monkeypatch):
     assert "bias, weight of float32 become float64, because x is" in str(step.explain(detail=True))
     step(x.astype("float32"))
     assert "become float64" not in str(step.explain(detail=True))
+
+
+@pytest.mark.parametrize("call", [sg.softmax, sg.log_softmax, sg.nn.functional.softmax, sg.nn.functional.log_softmax])
+def test_softmax_of_integers_is_refused_as_in_pytorch(call):
+    x = sg.tensor([1, 2])
+    with pytest.raises(RuntimeError, match="not implemented for int64"):
+        call(x, 0)
+    with pytest.raises(RuntimeError, match="not implemented for int64"):
+        sg.compile(lambda x: call(x, 0))(x)
+    np.testing.assert_allclose(call(x, 0, dtype=sg.float32).numpy(), call(x.float(), 0).numpy())
+    np.testing.assert_allclose(call(np.array([1, 2]), 0).numpy(), call(x.float(), 0).numpy())

@@ -27,7 +27,6 @@ from .core import (
 from .dtypes import as_dtype
 from .graph import get_default_graph
 from .handles import Handle
-from .partitions import rows_of, tables_of
 from .shapes import TensorShape, extents, known_extents
 from .tensor import (
     SIZES,
@@ -428,39 +427,6 @@ def _getitem(self: Any, key: Any) -> Any:
 
 
 setattr(Handle, "__getitem__", _getitem)  # noqa: B010  (an assignment would not be typed)
-
-
-@operation("embedding_lookup", "Gather")
-def _looked_up(table: Operand, ids: Operand) -> Any:
-    return F.take(table, ids, axis=0)
-
-
-def embedding_lookup(
-    params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None, validate_indices: bool = True,
-    max_norm: float | None = None,
-) -> Any:  # fmt: skip
-    """Rows of `params`, scaled down to a norm of `max_norm`. A partitioned variable, or a list of tables, is one table: see
-    `partitions.rows_of` for its strategies."""
-    if partition_strategy not in ("mod", "div"):
-        raise ValueError(f"Unrecognized partition strategy: {partition_strategy}")
-    tables = tables_of(params)
-    if not tables:
-        raise ValueError("Need at least one param")
-    label = {} if max_norm is not None else {"name": name}
-    if len(tables) == 1:
-        rows = _looked_up(tables[0], ids, **label)
-    else:
-        ids = convert_to_tensor(ids)
-        found, tail = rows_of(tables, ids, partition_strategy), tables[0].shape.as_list()[1:]
-        rows = reshape(found, concat([shape(ids), np.array(tail, np.int32)], 0), **label)
-        if ids.shape.dims is not None:
-            rows.set_shape([*ids.shape.as_list(), *tail])
-    if max_norm is None:
-        return rows
-    from .math import clip_by_norm
-
-    first = convert_to_tensor(ids).shape.ndims
-    return clip_by_norm(rows, max_norm, axes=list(range(first, rows.shape.ndims)), name=name)
 
 
 @operation("SequenceMask")

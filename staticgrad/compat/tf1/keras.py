@@ -15,6 +15,7 @@ from . import arrays, initializers, math
 from .layer import Layer, leaves
 from .layers import convolution, core
 from .nn import functions as nn
+from .partitions import embedding_lookup
 from .tensor import arguments, signature
 
 ACTIVATIONS: dict[str, Any] = {
@@ -172,7 +173,7 @@ class Embedding(Layer):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        return arrays.embedding_lookup(self.embeddings, inputs)
+        return embedding_lookup(self.embeddings, inputs)
 
 
 def _over_space(reduce: Callable[..., Any], axes: int) -> Callable[[Any, Any], Any]:

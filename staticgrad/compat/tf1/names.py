@@ -216,7 +216,6 @@ NAMES: dict[str, dict[str, str]] = {
             xlog1py zeta""",
     },
     "nn": {
-        "arrays": "embedding_lookup",
         "draws": "dropout",
         "elements": "space_to_batch",
         "gathering": "in_top_k top_k",
@@ -228,6 +227,7 @@ NAMES: dict[str, dict[str, str]] = {
             softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits_v2 softsign
             sparse_softmax_cross_entropy_with_logits sufficient_statistics swish weighted_cross_entropy_with_logits
             weighted_moments xw_plus_b zero_fraction""",
+        "partitions": "embedding_lookup",
         "nn.rnn": "bidirectional_dynamic_rnn dynamic_rnn raw_rnn static_bidirectional_rnn static_rnn",
         "nn.sampling": """
             all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler

@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .arrays import concat, convert_to_tensor, identity, reshape, shape, split
+from .control import group
 from .core import F, apply, positions_op
 from .dtypes import as_dtype
+from .math import clip_by_norm
 from .shapes import TensorShape
 from .tensor import Operand, extents_of, operation, tensor
 
@@ -73,8 +76,6 @@ class PartitionedVariable:
 
     def as_tensor(self) -> Any:
         """The whole."""
-        from .arrays import concat, identity
-
         if len(self._parts) == 1:
             return identity(self._parts[0], name=self.name)
         return concat(self._parts, self.axis, name="ConcatPartitions/concat")
@@ -83,15 +84,11 @@ class PartitionedVariable:
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> list[Any]:
         """The assignments of the slices."""
-        from .arrays import split
-
         sizes = [v.shape.as_list()[self.axis] for v in self._parts]
         return [v.assign(part) for v, part in zip(self._parts, split(value, sizes, self.axis), strict=True)]
 
     @property
     def initializer(self) -> Any:
-        from .control import group
-
         return group(*(v.initializer for v in self._parts))
 
     def __iter__(self) -> Iterator[Any]:
@@ -243,3 +240,34 @@ def tables_of(params: Any) -> list[Any]:
     if isinstance(params, (PartitionedVariable, list, tuple)):
         return list(params)
     return [params]
+
+
+@operation("embedding_lookup", "Gather")
+def _looked_up(table: Operand, ids: Operand) -> Any:
+    return F.take(table, ids, axis=0)
+
+
+def embedding_lookup(
+    params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None, validate_indices: bool = True,
+    max_norm: float | None = None,
+) -> Any:  # fmt: skip
+    """Rows of `params`, scaled down to a norm of `max_norm`. A partitioned variable, or a list of tables, is one table: see
+    `rows_of` for its strategies."""
+    if partition_strategy not in ("mod", "div"):
+        raise ValueError(f"Unrecognized partition strategy: {partition_strategy}")
+    tables = tables_of(params)
+    if not tables:
+        raise ValueError("Need at least one param")
+    label = {} if max_norm is not None else {"name": name}
+    if len(tables) == 1:
+        rows = _looked_up(tables[0], ids, **label)
+    else:
+        ids = convert_to_tensor(ids)
+        found, tail = rows_of(tables, ids, partition_strategy), tables[0].shape.as_list()[1:]
+        rows = reshape(found, concat([shape(ids), np.array(tail, np.int32)], 0), **label)
+        if ids.shape.dims is not None:
+            rows.set_shape([*ids.shape.as_list(), *tail])
+    if max_norm is None:
+        return rows
+    first = convert_to_tensor(ids).shape.ndims
+    return clip_by_norm(rows, max_norm, axes=list(range(first, rows.shape.ndims)), name=name)

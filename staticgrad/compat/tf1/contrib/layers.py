@@ -17,6 +17,7 @@ from ..layers.convolution import Conv1D, Conv2D, Conv2DTranspose, Conv3D
 from ..layers.core import BatchNormalization
 from ..nn import functions as nn
 from ..nn import spatial
+from ..partitions import embedding_lookup
 from ..train import optimizers
 from ..train.decay import get_global_step
 from ..train.optimizers import FtrlOptimizer
@@ -462,7 +463,7 @@ def bow_encoder(
         )
         if isinstance(ids, SparseTensor):
             return safe_embedding_lookup_sparse([table], ids, combiner="mean")
-        return math.reduce_mean(arrays.embedding_lookup(table, ids), 1)  # type: ignore[attr-defined]
+        return math.reduce_mean(embedding_lookup(table, ids), 1)  # type: ignore[attr-defined]
 
 
 def scale_gradient(inputs: Any, gradient_multiplier: Any) -> Any:
@@ -480,7 +481,7 @@ def embed_sequence(
         table = get_variable(
             "embeddings", [vocab_size, embed_dim], initializer=initializer, regularizer=regularizer, trainable=trainable
         )
-        return arrays.embedding_lookup(table, ids)
+        return embedding_lookup(table, ids)
 
 
 def stack(inputs: Any, layer: Callable[..., Any], stack_args: Any, scope: str | None = None, **options: Any) -> Any:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arrays import embedding_lookup, reshape
+from ..arrays import reshape
 from ..initializers import zeros_initializer
 from ..math import matmul
 from ..nn import functions as nn
 from ..nn.rnn_cell import BasicLSTMCell, GRUCell, RNNCell, _Wrapper
+from ..partitions import embedding_lookup
 from ..variable_scopes import get_variable, variable_scope
 
 LSTMBlockCell, GRUBlockCell = BasicLSTMCell, GRUCell

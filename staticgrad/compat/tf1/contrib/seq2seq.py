@@ -15,6 +15,7 @@ from ..elements import repeat
 from ..gathering import top_k
 from ..graph import get_default_graph
 from ..nn import functions as nn
+from ..partitions import embedding_lookup
 from ..tensor import Operand, handles, mapped, operation, symbols, tensor
 from ..variable_scopes import variable_scope
 
@@ -72,7 +73,7 @@ class GreedyEmbeddingHelper(Helper):
     """Reads the embedding of the id with the largest output, from `start_tokens` (batch,) until `end_token`."""
 
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any):
-        self._embedding = embedding if callable(embedding) else lambda ids: arrays.embedding_lookup(embedding, ids)
+        self._embedding = embedding if callable(embedding) else lambda ids: embedding_lookup(embedding, ids)
         self._start_tokens = arrays.convert_to_tensor(start_tokens, np.int32)
         self._end_token = arrays.convert_to_tensor(end_token, np.int32)
 
@@ -332,7 +333,7 @@ class BeamSearchDecoder(Decoder):
         if coverage_penalty_weight:
             raise ValueError("BeamSearchDecoder: coverage_penalty_weight is not supported")
         self._cell, self._output_layer, self._width = cell, output_layer, int(beam_width)
-        self._embedding = embedding if callable(embedding) else lambda ids: arrays.embedding_lookup(embedding, ids)
+        self._embedding = embedding if callable(embedding) else lambda ids: embedding_lookup(embedding, ids)
         self._start = arrays.convert_to_tensor(start_tokens, np.int32)
         self._end = arrays.convert_to_tensor(end_token, np.int32)
         self._initial, self._weight = initial_state, length_penalty_weight

@@ -1,7 +1,6 @@
 """Made by `python -m tools.stubs` from the table in `names.py`: change that, not this file."""
 
 from . import rnn_cell as rnn_cell
-from ..arrays import embedding_lookup as embedding_lookup
 from ..draws import dropout as dropout
 from ..elements import space_to_batch as space_to_batch
 from ..gathering import in_top_k as in_top_k
@@ -99,6 +98,7 @@ from ..nn.spatial import separable_conv2d as separable_conv2d
 from ..nn.spatial import space_to_batch_nd as space_to_batch_nd
 from ..nn.spatial import space_to_depth as space_to_depth
 from ..nn.spatial import with_space_to_batch as with_space_to_batch
+from ..partitions import embedding_lookup as embedding_lookup
 from ..special import approx_max_k as approx_max_k
 from ..special import approx_min_k as approx_min_k
 from typing import Any

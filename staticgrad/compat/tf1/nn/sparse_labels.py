@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from .. import slopes, sparse
-from ..arrays import embedding_lookup
 from ..core import F, functional, static
 from ..gathering import FOLDS
 from ..math import clip_by_norm
+from ..partitions import embedding_lookup
 from ..sparse import SparseTensor, SparseTensorValue, of
 from ..tensor import Operand, define, extents_of, known, operation, symbols, tensor
 
