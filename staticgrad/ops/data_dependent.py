@@ -268,7 +268,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor
     return apply(histc_op, input, bins=int(bins), low=low, high=high)
 
 
-def _check_ordered(name: str, x: np.ndarray) -> None:
+def _check_ordered(name: str, x: Any) -> None:
     if x.dtype.kind == "c":
         raise DTypeError(f"{name}: not implemented for {x.dtype}, which has no order", "count x.real and x.imag, or abs(x)")
 
@@ -289,10 +289,11 @@ def _equal_edges(x: Any, bins: int, limits: Any) -> Any:
 
 def _counted(columns: list[Any], edges: list[Any], weight: Any, density: bool) -> Any:
     """Counts of points in the cells of a grid, in a graph: columns of their places along each axis, and the edges there."""
-    shape = tuple(e.shape[0] - 1 for e in edges)
-    if None in shape:
+    if any(e.shape[0] is None for e in edges):
         raise UnknownExtentError("histogram: the number of edges has to be known in a graph")
-    place, inside = 0, True
+    shape = tuple(e.shape[0] - 1 for e in edges)
+    place: Any = 0
+    inside: Any = True
     for x, e, n in zip(columns, edges, shape, strict=True):
         cell = F.sub(F.searchsorted(e, x, right=True), 1)
         place = F.add(F.mul(place, n), F.where(F.eq(x, F.getitem(e, -1)), n - 1, cell))
@@ -318,12 +319,12 @@ def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, d
     """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges, which graphs take to be
     ascending."""
     if _a_symbol(input, bins, weight):
-        flat = F.reshape(concrete(input), (-1,))
-        _check_ordered("histogram", flat)
+        row = F.reshape(concrete(input), (-1,))
+        _check_ordered("histogram", row)
         if isinstance(bins, (int, np.integer)) and bins < 1:
             raise ArgumentError(f"histogram: bins must be > 0, but got {bins}")
-        whole = _equal_edges(flat, int(bins), range) if isinstance(bins, (int, np.integer)) else F.astype(bins, flat.dtype)
-        return return_types.histogram(_counted([flat], [whole], weight, density), whole)
+        whole = _equal_edges(row, int(bins), range) if isinstance(bins, (int, np.integer)) else F.astype(bins, row.dtype)
+        return return_types.histogram(_counted([row], [whole], weight, density), whole)
     (x,) = known("histogram", input)
     _check_ordered("histogram", x)
     edges = known("histogram", bins)[0] if isinstance(bins, Operators) else bins
