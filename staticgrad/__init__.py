@@ -13,7 +13,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .base import freed_memory as _freed_memory
+from .base import garbage as _freed_memory
 from .base import garbage as _garbage
 
 _importing = _garbage.paused(old=True)
@@ -180,7 +180,7 @@ if TYPE_CHECKING:
         utils,
     )
     from .amp import GradScaler, autocast
-    from .base.runtime_settings import (
+    from .base.devices import (
         are_deterministic_algorithms_enabled,
         get_deterministic_debug_mode,
         get_float32_matmul_precision,
@@ -194,7 +194,7 @@ if TYPE_CHECKING:
         set_warn_always,
         use_deterministic_algorithms,
     )
-    from .compiler.passes.user_passes import graph_pass, rewrite
+    from .compiler.passes.rewrite import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
     from .eager.printing import set_printoptions
     from .eager.tape_graph import graph_of
@@ -242,7 +242,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     ".amp": ("GradScaler", "autocast"),
-    ".base.runtime_settings": (
+    ".base.devices": (
         "are_deterministic_algorithms_enabled",
         "get_deterministic_debug_mode",
         "get_float32_matmul_precision",
@@ -274,7 +274,7 @@ _MODULES = {
         "global_variables_initializer", "gradients", "group", "identity", "no_op", "placeholder", "reset_default_graph",
         "trainable_variables", "variables_initializer",
     ),
-    ".compiler.passes.user_passes": ("graph_pass", "rewrite"),
+    ".compiler.passes.rewrite": ("graph_pass", "rewrite"),
     ".functional.torch_layers": (
         "adaptive_avg_pool1d", "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout",
         "alpha_dropout_", "avg_pool1d", "batch_norm", "bilinear",

@@ -77,7 +77,7 @@ def test_eager_programs_import_neither_the_tracer_nor_the_compiler():
     rooms = [
         name for name in loaded if name.startswith(("staticgrad.tracing.", "staticgrad.compiler.", "staticgrad.ops.rewrites"))
     ]
-    assert rooms == ["staticgrad.tracing.module_settings", "staticgrad.tracing.after_run"]
+    assert rooms == ["staticgrad.tracing.settings", "staticgrad.tracing.after_run"]
     assert not {"decimal", "fractions", "json", "pathlib", "subprocess", "sysconfig"} & ({*loaded} - {*numpys()})
 
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import staticgrad as sg
 from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.pipeline import compile_plan
-from staticgrad.ir.interpret import interpret
-from staticgrad.ir.verify import verify
+from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.text import verify
 from tests.compiler.programs import SEED, Built, Program, build, random_program, run_eagerly
 
 EXAMPLES = int(os.environ.get("RANDOM_PROGRAMS", "25"))

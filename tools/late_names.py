@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import staticgrad
-from staticgrad.base.late import LateMethod
+from staticgrad.base.tables import LateMethod
 from staticgrad.operators import INPLACE, SPECIAL, F, Operators
 from staticgrad.operators.dispatch import LATE
 

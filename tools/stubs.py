@@ -27,7 +27,7 @@ from typing import Any, get_overloads
 
 import staticgrad as sg
 from staticgrad import fft
-from staticgrad.base.late import LateMethod
+from staticgrad.base.tables import LateMethod
 from staticgrad.eager import PublicTensor
 from staticgrad.ir import REGISTRY, Pointwise
 from staticgrad.namespaces.paths import PATHS

@@ -22,7 +22,7 @@ from ..ops.batching import aligned, leading, one_by_one
 from ..ops.leaves import fits
 from ..ops.random import Place
 from ..ops.rules import compared, elementwise
-from .valued import Changeable
+from .forward import Changeable
 
 RANDOMNESS = ("error", "different", "same")
 

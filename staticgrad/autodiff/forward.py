@@ -1,4 +1,4 @@
-"""Forward mode: tangents are computed beside values. It names no op.
+"""Derivatives over tensors that stand for others under a transform: forward mode and reverse mode. No op is named.
 
 The rule of an op is that of its record, or follows from it:
 
@@ -11,18 +11,245 @@ The rule of an op is that of its record, or follows from it:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from itertools import count
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from ..base.types import INEXACT
+from ..base.types import INEXACT, shape_text
+from ..errors import ArgumentError, DTypeError, ShapeError, TransformError
 from ..ir import OpDef, Pointwise, View
-from ..operators import Application, F, Level
+from ..ir.walks import reached
+from ..operators import Application, F, Level, Lifted, Operators, Tensor, apply, frontends, lines_of, state
 from ..ops.batching import linear, multilinear
+from ..ops.communication import communicate
+from ..ops.control.vjp import joined
 from ..ops.rules import compared, elementwise
-from .pull import by_rules
-from .recording import Recorded, Recording, Step, in_order, pull
-from .valued import Valued, perform
+from .pull import Edge, Pull, between, by_rules
+
+# tensors under transforms whose in-place changes are new values ------------------------------------------------------
+
+PRUNE = frozenset(2**n for n in range(4, 40))
+"""Lengths of the list of views at which dead references are dropped."""
+
+
+def perform(node: Application, operands: Sequence[Any]) -> Any:
+    """The result of an op on what stands for its operands. An exchange comes after those before it in a graph."""
+    return (communicate if node.op.exchanges else apply)(node.op, *operands, **node.attrs)
+
+
+class Changeable(Lifted):
+    """A tensor that an in-place operation gives another value.
+
+    Views follow as in eager mode: a change of a view changes the tensor that it is of, and all views of a tensor that was
+    changed are read again. Arguments of the function are not changed, because that would have to change the caller's tensor.
+    """
+
+    __slots__ = ("given", "origin", "views")
+
+    given: bool
+    """It is an argument of the function."""
+    origin: tuple[Changeable, Application] | None
+    """For a view: the tensor that it is of, and the op that made it."""
+    views: list[weakref.ref[Changeable]]
+
+    def __init__(self, level: Level, value: Any, *, given: bool = False):
+        super().__init__(level, value)
+        self.given, self.origin, self.views = given, None, []
+
+    def _take(self, value: Any) -> None:
+        """Get another value, and all that belongs to it."""
+        raise NotImplementedError
+
+    def view_of(self, node: Application, operands: Sequence[Any]) -> None:
+        """Note, of the result of an op, whether it is a view of an operand."""
+        if not node.op.aliases:
+            return
+        base = operands[0]
+        if isinstance(base, Changeable) and base.level is self.level:
+            self.origin = base, node
+            if len(base.views) in PRUNE:
+                base.views = [view for view in base.views if view() is not None]
+            base.views.append(weakref.ref(self))
+
+    def assign(self, value: Any, name: str) -> None:
+        if self.given:
+            raise TransformError(
+                f"{name}: {self.describe()} is an argument of the function: a change would be one of the caller's tensor",
+                f"change a clone(): y = x.clone(); y.{name}(...)",
+            )
+        if self.origin is None:
+            self._change(value)
+            return
+        base, node = self.origin
+        if node.op.written is not None:
+            base.assign(node.op.written(base, value), name)
+            return
+        rule = node.op.vjp_for(0)
+        assert rule is not None
+        if isinstance(node.op.emit, View) and node.op.emit.overlaps(node, node.types[0].shape):
+            raise TransformError(
+                f"{name}: more than one element of the written-to tensor refers to a single memory location: {self.describe()}",
+                "change a clone()",
+            )
+        places = F.ne(rule(F.ones_like(self), node, self, base), 0)
+        base.assign(F.where(places, rule(value, node, self, base), base), name)
+
+    def _change(self, value: Any) -> None:
+        self._take(value)
+        for reference in self.views:
+            view = reference()
+            if view is not None:
+                assert view.origin is not None
+                node = view.origin[1]
+                view._change(apply(node.op, self, **node.attrs))
+
+
+class Valued(Changeable):
+    """A tensor under `grad` or `jvp`: it has the value of one tensor of the surroundings, which Python may read."""
+
+    __slots__ = ()
+
+
+VALUES = ("item", "__bool__", "__float__", "__int__", "__index__", "tolist", "__format__", "__contains__")
+
+
+def _delegated(name: str) -> Callable[..., Any]:
+    def method(self: Valued, *args: Any) -> Any:
+        return getattr(self.value, name)(*args)
+
+    method.__name__ = name
+    return method
+
+
+for _name in VALUES:
+    setattr(Valued, _name, _delegated(_name))
+
+
+# reverse mode over tensors of any kind -------------------------------------------------------------------------------
+
+# Eager ones, those of a graph, and those under other transforms. It names no op.
+#
+# `func.grad` and `func.vjp` run their function on `Recorded` tensors. Each op on them is computed on their values and noted in
+# a `Step`; `pull` then applies the rules of the records from the results back to the arguments. Eager mode and graphs have
+# backward passes of their own (`eager/backward.py`, `reverse.py`), which are faster but know their own tensors only.
+
+_number = count().__next__
+
+
+class Step:
+    """A value on the tape: an op of the function, or an argument (whose `node` is None).
+
+    primals: the values of the operands; sources: the steps that made them, None where no gradient flows.
+    """
+
+    __slots__ = ("node", "number", "out", "primals", "sources")
+
+    def __init__(self, node: Application | None, primals: Sequence[Any], sources: Sequence[Step | None], out: Any):
+        self.node, self.primals, self.sources, self.out = node, primals, sources, out
+        self.number = _number()
+
+
+class Recording(Level):
+    """One call of a function whose gradients are taken. always: also inside `no_grad`, for rules that differentiate rules."""
+
+    name = "grad"
+
+    def __init__(self, name: str = "grad", *, always: bool = False):
+        super().__init__()
+        self.name, self.always = name, always
+
+    def leaf(self, value: Any) -> Recorded:
+        return Recorded(self, value, Step(None, (), (), value), given=True)
+
+    def process(self, node: Application, operands: list[Any]) -> Any:
+        mine = [isinstance(x, Recorded) and x.level is self for x in operands]
+        primals = [x.value if m else x for x, m in zip(operands, mine, strict=True)]
+        out = perform(node, primals)
+        rules = node.op.vjp
+        if rules is None or node.type.dtype.kind not in INEXACT or not (self.always or frontends.recording()):
+            return out
+        sources = [x.step if m and node.op.vjp_for(i) is not None else None
+                   for i, (x, m) in enumerate(zip(operands, mine, strict=True))]  # fmt: skip
+        if not any(s is not None for s in sources):
+            return out
+        made = Recorded(self, out, Step(node, primals, sources, out))
+        made.view_of(node, operands)
+        return made
+
+
+class Recorded(Valued):
+    """A tensor whose operations are on the tape. step: where its value was made."""
+
+    __slots__ = ("step",)
+
+    def __init__(self, level: Recording, value: Any, step: Step, *, given: bool = False):
+        super().__init__(level, value, given=given)
+        self.step = step
+
+    @property
+    def requires_grad(self) -> bool:
+        return True
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def _take(self, value: Any) -> None:
+        if isinstance(value, Recorded) and value.level is self.level:
+            self.value, self.step = value.value, value.step
+        else:
+            self.value, self.step = value, Step(None, (), (), value)
+
+
+class _Pull(Pull[Step]):
+    """The walk over the steps of a function."""
+
+    def __init__(self, ends: Iterable[Step], leaves: Collection[Step]):
+        super().__init__(leaves)
+        self.needed = between(in_order(ends), _sources, leaves)
+
+    age = attrgetter("number")
+
+    def edges(self, step: Step) -> Sequence[Edge]:
+        return self.needed.get(step, ())
+
+    def rules(self, step: Step, g: Any, edges: Sequence[Edge]) -> Iterator[Any]:
+        node: Any = step.node
+        return by_rules(node.op, [edge[0] for edge in edges], g, node, step.out, step.primals)
+
+    def total(self, value: Any, known: Any, g: Any) -> Any:
+        return joined(known, g)
+
+    def back(self, step: Step, g: Any, edges: Sequence[Edge]) -> None:
+        assert step.node is not None
+        with lines_of(step.node.where):
+            super().back(step, g, edges)
+
+
+def pull(ends: Sequence[tuple[Step, Any]], leaves: Sequence[Step]) -> list[Any]:
+    """The cotangents of the leaves for those of the ends; None where no end depends on one."""
+    walk = _Pull([step for step, _ in ends], leaves)
+    for step, g in ends:
+        if step in walk.needed or step in walk.targets:
+            walk.add(step, g)
+    walk.walk()
+    return [walk.found.get(leaf) for leaf in leaves]
+
+
+def _sources(step: Step) -> list[Edge]:
+    return [(position, source) for position, source in enumerate(step.sources) if source is not None]
+
+
+def in_order(ends: Iterable[Step]) -> list[Step]:
+    """The steps from which the ends are made, these included, each after its operands."""
+    return sorted(reached(ends, lambda step: filter(None, step.sources)), key=lambda step: step.number)
+
+
+# forward mode --------------------------------------------------------------------------------------------------------
 
 
 class Forward(Level):
@@ -147,3 +374,95 @@ def push_steps(ends: Sequence[Step | None], tangents: dict[Step, Any]) -> list[A
         if step.node is not None:
             found[step] = push(step.node, step.out, step.primals, [None if s is None else found.get(s) for s in step.sources])
     return [None if step is None else found.get(step) for step in ends]
+
+
+# `autograd.forward_ad`: tensors with tangents, made by hand inside a level -------------------------------------------
+
+
+class DualLevel(Forward):
+    """A level that the user enters by hand."""
+
+    name = "forward_ad"
+
+
+def _current() -> DualLevel | None:
+    return next((level for level in reversed(state.levels) if isinstance(level, DualLevel)), None)
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A tensor without its tangent, and the tangent; None where there is none."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Begin a level, which `exit_dual_level` ends; returns its number. Raises TransformError inside another one."""
+    if _current() is not None:
+        raise TransformError("Nested forward mode AD is not supported at the moment", "use func.jvp, which nests")
+    DualLevel().__enter__()
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """End the level. Tensors with tangents can't be computed with afterwards. Raises TransformError without one."""
+    current = _current()
+    if current is None or level not in (None, 0):
+        raise TransformError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
+    current.__exit__()
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """`tensor` with a tangent of its shape and dtype. Raises TransformError outside of a level, DTypeError and ShapeError.
+
+    Examples:
+        >>> import staticgrad.autograd.forward_ad as fwAD
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(sg.tensor(2.0), sg.tensor(1.0))
+        ...     fwAD.unpack_dual(x**3).tangent
+        tensor(12.)
+    """
+    current = _current()
+    if current is None:
+        raise TransformError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.",
+            "with forward_ad.dual_level(): ...",
+        )
+    for name, x in (("primal", tensor), ("tangent", tangent)):
+        if not isinstance(x, Operators):
+            raise ArgumentError(f"Expected {name} to be a tensor, but got: {type(x).__name__}")
+        if x.dtype.kind not in INEXACT:
+            raise DTypeError(f"Expected {name} to be floating point or complex, but got: {x.dtype}")
+    if tuple(tensor.shape) != tuple(tangent.shape):
+        raise ShapeError(
+            f"make_dual: a tangent of shape {shape_text(tangent.shape)} for a tensor of {shape_text(tensor.shape)}"
+        )
+    made: Any = Dual(current, tensor, F.astype(tangent, tensor.dtype))
+    return made  # type: ignore[no-any-return]
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The tensor and its tangent, which is None for a tensor that has none, and outside of a level."""
+    if isinstance(tensor, Dual) and tensor.level is _current():
+        return UnpackedDualTensor(tensor.value, tensor.tangent)
+    return UnpackedDualTensor(tensor, None)
+
+
+class dual_level:
+    """A level of tensors with tangents, as a context manager or decorator."""
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *error: object) -> None:
+        exit_dual_level()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return call

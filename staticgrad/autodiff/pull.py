@@ -9,7 +9,7 @@ it on to the operands. What differs is what a walk goes over and what its rules 
 | `eager/backward_engine.py` | records of the tape | arrays; tensors where the pass is recorded |
 | `eager/backward_graphs.py` | rows of a tape's form | symbols of a new graph |
 | `reverse.py` | nodes of a graph or of a trace | symbols of that graph |
-| `recording.py` | steps of a function under `grad` or `vjp` | tensors of the surroundings |
+| `forward.py` | steps of a function under `grad` or `vjp` | tensors of the surroundings |
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ A mode supplies the few operations in which its tensors differ (`Mode`); the rul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -25,6 +25,8 @@ class Differentiable(Protocol):
     @property
     def dtype(self) -> np.dtype: ...
 
+
+# gradients on their way to `.grad`: hooks, and the sum with a gradient that is there already -------------------------
 
 T = TypeVar("T", bound=Differentiable)
 
@@ -158,3 +160,34 @@ def check_used(targets: Sequence[Differentiable], found: Sequence[Any], allow_un
         for i, g in enumerate(found):
             if g is None:
                 raise messages.unused(i, targets[i].shape)
+
+
+def hooked(mode: Mode[T], hook: Callable[[T], Any], g: T) -> T:
+    """A cotangent after one hook, which may replace it. Raises GradientError for a replacement of another shape or dtype, and
+    for one that is no tensor."""
+    return replacement(mode, hook, hook(g), g)
+
+
+def replacement(mode: Mode[T], hook: Callable[..., Any], replaced: Any, g: T) -> T:
+    """What a hook returned in the place of a cotangent, checked."""
+    if replaced is None:
+        return g
+    tensor = mode.tensor(replaced)
+    if tensor is None:
+        raise messages.hook_of_no_tensor(replaced)
+    if tensor.shape != g.shape:
+        raise messages.hook_of_other_size(hook, g.shape, tensor.shape)
+    if tensor.dtype != g.dtype:
+        raise messages.hook_of_other_type(hook, g.dtype, tensor.dtype)
+    return tensor
+
+
+def check_returns_nothing(returned: Any) -> None:
+    """Raise GradientError for what a hook of accumulated gradients returns."""
+    if returned is not None:
+        raise messages.hook_of_no_tensor(returned)
+
+
+def adds_in_place(known_requires_grad: bool, create_graph: bool) -> bool:
+    """Whether a gradient is added into the memory of the gradient that is there. A recorded one stays as its tape read it."""
+    return not create_graph and not known_requires_grad

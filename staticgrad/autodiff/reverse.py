@@ -12,7 +12,7 @@ import numpy as np
 from ..base.types import INEXACT
 from ..ir import Node, Region
 from ..operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
-from ..ops.adjoint import adjoint_op
+from ..ops.broadcasting import adjoint_op
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
 from . import messages
@@ -71,7 +71,7 @@ def gradients(
 def _marked(
     found: Sequence[Any], ys: Sequence[Symbol], seeds: Sequence[Any], xs: Sequence[Symbol], stops: Sequence[Symbol]
 ) -> list[Any]:
-    """The cotangents, each with a record of its derivation; see `ops/adjoint.py`."""
+    """The cotangents, each with a record of its derivation; see `ops/broadcasting.py`."""
     reached = [x for x, g in zip(xs, found, strict=True) if g is not None]
     index = iter(range(len(reached)))
     return [

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.dual_tensors import dual_level, make_dual, unpack_dual
+from ..autodiff.forward import dual_level, make_dual, unpack_dual
 from ..base.types import INEXACT, part_dtype
 from ..eager import enable_grad, grad
 from ..eager.tensor import Tensor

@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..autodiff.batching import Batched, Vmap
-from ..autodiff.forward import Dual, Forward
-from ..autodiff.recording import Recorded, Recording, Step
+from ..autodiff.forward import Dual, Forward, Recorded, Recording, Step
 from ..base.types import INEXACT, TensorType, bool_, type_of
 from ..errors import TransformError
 from ..ir import OpDef

@@ -39,14 +39,11 @@ from .fusion.layout import Layouts
 from .lower.instruction_builder import Builder, written
 from .passes.functionalize import FunctionalGraph
 from .passes.index_ranges import check_indexes
-from .passes.open_extents import Make, divide
-from .passes.rewrite import narrow_products, simplify
-from .passes.specialize import expand, specialize
-from .passes.strict import run_on_host
+from .passes.rewrite import Pass, UserPasses, narrow_products, simplify
+from .passes.specialize import expand, run_on_host, specialize
 from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
 from .passes.symbolic_extents import Unfollowed
-from .passes.symbolic_program import SymbolicProgram
-from .passes.user_passes import Pass, UserPasses
+from .passes.symbolic_program import Make, SymbolicProgram, divide
 from .rebinding import Another, Decided, Inspect, Template, Unsuitable, Writer, changed, leading
 from .schedule.donation import donate_buffers
 from .schedule.order import Schedule, owners, schedule
@@ -66,9 +63,9 @@ def compile_plan(
     make: Make | None = None,
 ) -> Plan:
     """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there.
-    strict: with eager mode's bits, see `strict.py`. passes: of the user, see `user_passes.py`. when: kernels are compiled, see
+    strict: with eager mode's bits, see `specialize.py`. passes: of the user, see `rewrite.py`. when: kernels are compiled, see
     `machine_code.code`; whoever runs the plan waits for workers, see `Plan.wait`. budget: of memory, see `memory_budget.py`.
-    make: makes the programs of parts with extents that the run decides, see `open_extents.py`."""
+    make: makes the programs of parts with extents that the run decides, see `symbolic_program.py`."""
     if budget is not None:
         return _within_budget(budget, prepared, known, inspect, strict, passes, when, make)
     decided = _decided(prepared, known, inspect, strict, passes, make=make)

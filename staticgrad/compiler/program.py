@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import garbage, logs
-from ..base.bounded import Bounded
 from ..base.locks import lock
 from ..base.signals import module
+from ..base.tables import Bounded
 from ..base.types import SingletonType, TensorType
 from ..ir import Cell, Graph, Node
 from ..ops.known_values import value_operands
-from .execute.bound_arrays import changed
 from .passes.functionalize import FunctionalGraph, functionalize
-from .passes.strict import check_numerics
+from .passes.specialize import check_numerics
+from .runtime.plan_memory import changed
 from .runtime.threads import get_num_threads, planned
 from .templates import Templates
 
 if TYPE_CHECKING:
     from .execute.plan import Plan
+    from .passes.rewrite import Pass
     from .passes.symbolic_program import SymbolicProgram
-    from .passes.user_passes import Pass
 
 
 PLANS = 128

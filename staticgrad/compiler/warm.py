@@ -22,8 +22,8 @@ TYPES = {
     ("strided_moves", "copy_T"): ("i8", "i16", "i32", "i64"),
     ("row_moves", "gather_T"): ("i8", "i16", "i32", "i64"),
     ("row_moves", "index_copy_T"): ("i8", "i16", "i32", "i64"),
-    ("index_checks", "bounded_T"): ("i32", "i64"),
-    ("index_checks", "nonzero_T"): ("i32", "i64"),
+    ("positions", "bounded_T"): ("i32", "i64"),
+    ("positions", "nonzero_T"): ("i32", "i64"),
 }
 """Those that others are for."""
 VECTOR = 64

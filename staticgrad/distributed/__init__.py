@@ -17,30 +17,29 @@ from .collectives import (
     Work,
     all_gather,
     all_gather_into_tensor,
+    all_gather_object,
     all_reduce,
     all_to_all,
     all_to_all_single,
     barrier,
     batch_isend_irecv,
     broadcast,
+    broadcast_object_list,
     gather,
+    gather_object,
     irecv,
     isend,
     monitored_barrier,
     recv,
+    recv_object_list,
     reduce,
     reduce_scatter,
     reduce_scatter_tensor,
     scatter,
-    send,
-)
-from .objects import (
-    all_gather_object,
-    broadcast_object_list,
-    gather_object,
-    recv_object_list,
     scatter_object_list,
+    send,
     send_object_list,
+    verify,
 )
 from .process_groups import (
     Backend,
@@ -68,7 +67,6 @@ from .process_groups import (
     is_xccl_available,
     new_group,
 )
-from .verification import verify
 
 __all__ = [
     "Backend", "DistError", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work", "algorithms", "all_gather",

@@ -7,18 +7,22 @@ message between two processes, cuts the trace: it runs between two compiled segm
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.communicators import OPS, Communicator, plain
+from ..base.communicators import OPS, Communicator, DistError, plain
 from ..base.types import shape_text
 from ..eager.conversion import from_numpy
 from ..eager.grad_mode import no_grad
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, frontends, state
 from ..ops import communication as ops
+from ..serialization.nesting import Table
 from .process_groups import member, place_of, seconds
 
 if TYPE_CHECKING:
@@ -376,3 +380,128 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     if not p2p_op_list or not all(isinstance(one, P2POp) for one in p2p_op_list):
         raise ArgumentError("batch_isend_irecv: a list of P2POp is expected")
     return [one.op(one.tensor, one.peer, one.group, one.tag, one.group_peer) for one in p2p_op_list]
+
+
+# exchanges of Python objects, which travel by pickle: take them only from processes that you trust -------------------
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+    """Put the object of process i into `object_list[i]`, for all. Raises ArgumentError for a list of another length."""
+    cut("distributed.all_gather_object")
+    of = member(group, "all_gather_object")
+    if len(object_list) != of.size:
+        raise ArgumentError(f"all_gather_object: a list of {of.size} items is expected, one for each process")
+    of.meet("all_gather_object")
+    object_list[:] = [obj] * of.size if of.mpi is None else of.mpi.allgather(obj)
+
+
+def broadcast_object_list(
+    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
+) -> None:
+    """Give all processes the objects of `src` (0), in place."""
+    cut("distributed.broadcast_object_list")
+    of = member(group, "broadcast_object_list")
+    root = place_of(of, of.ranks[0] if src is None and group_src is None else src, group_src, "broadcast_object_list")
+    of.meet("broadcast_object_list", None, "from", root)
+    if of.mpi is not None:
+        object_list[:] = of.mpi.bcast(object_list if of.rank == root else None, root)
+
+
+def gather_object(
+    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None,
+    group_dst: int | None = None,
+) -> None:  # fmt: skip
+    """Put the object of process i into `object_gather_list[i]` of the process `dst` (0)."""
+    cut("distributed.gather_object")
+    of = member(group, "gather_object")
+    root = place_of(of, of.ranks[0] if dst is None and group_dst is None else dst, group_dst, "gather_object")
+    if of.rank == root and (object_gather_list is None or len(object_gather_list) != of.size):
+        raise ArgumentError(f"gather_object: the process dst gives a list of {of.size} items, one for each process")
+    of.meet("gather_object", None, "to", root)
+    found = [obj] if of.mpi is None else of.mpi.gather(obj, root)
+    if of.rank == root and object_gather_list is not None:
+        object_gather_list[:] = found
+
+
+def scatter_object_list(
+    scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int | None = None,
+    group: Any = None, group_src: int | None = None,
+) -> None:  # fmt: skip
+    """Put item i of the input list of the process `src` (0) into the first item of process i's output list."""
+    cut("distributed.scatter_object_list")
+    of = member(group, "scatter_object_list")
+    root = place_of(of, of.ranks[0] if src is None and group_src is None else src, group_src, "scatter_object_list")
+    if not scatter_object_output_list:
+        raise ArgumentError(
+            "scatter_object_list: Expected argument scatter_object_output_list to be a list of size at least 1."
+        )
+    if of.rank == root and len(scatter_object_input_list or ()) != of.size:
+        raise ArgumentError(f"scatter_object_list: the process src gives a list of {of.size} items, one for each process")
+    of.meet("scatter_object_list", None, "from", root)
+    given = scatter_object_input_list if of.rank == root else None
+    scatter_object_output_list[0] = (given or [None])[0] if of.mpi is None else of.mpi.scatter(given, root)
+
+
+def send_object_list(
+    object_list: list[Any], dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None
+) -> None:
+    """Send objects to the process `dst`."""
+    cut("distributed.send_object_list")
+    of = member(group, "send_object_list")
+    at = place_of(of, dst, group_dst, "send_object_list")
+    if at == of.rank:
+        raise ArgumentError("send_object_list: a process can't send to itself")
+    of.mpi.send(object_list, at)
+
+
+def recv_object_list(
+    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
+) -> int:
+    """Receive objects from the process `src`, in place. Returns its rank."""
+    cut("distributed.recv_object_list")
+    of = member(group, "recv_object_list")
+    at = place_of(of, src, group_src, "recv_object_list")
+    if at == of.rank:
+        raise ArgumentError("recv_object_list: a process can't receive from itself")
+    object_list[:] = of.mpi.recv(source=at)
+    return of.ranks[at]
+
+
+# whether processes that train together still hold the same state -----------------------------------------------------
+
+
+def verify(*states: Any, group: Any = None) -> None:
+    """Compare checksums of parameters, buffers and optimizers' state over all processes, which hold the same after each step.
+
+    states: modules, optimizers and whatever else has a `state_dict()`, or containers of tensors and numbers. Raises DistError,
+    in all processes, with the name of the first value that differs and the ranks that hold each version of it, and
+    SerializationError for what is no state.
+    """
+    cut("distributed.verify")
+    of = member(group, "verify")
+    own = [line for state in states for line in _sums(state)]
+    of.meet("verify")
+    for told in zip_longest(*([own] if of.mpi is None else of.mpi.allgather(own))):
+        if {*told} != {told[0]}:
+            name = next(line for line in told if line is not None)[0]
+            versions = {line: [rank for rank, other in zip(of.ranks, told, strict=True) if other == line] for line in told}
+            lines = [f"  ranks {ranks}: {'none' if line is None else line[1]}" for line, ranks in versions.items()]
+            raise DistError(
+                f"{name} is not the same in all processes\n" + "\n".join(lines),
+                "broadcast the state of one process, and look for what one of them does alone",
+            )
+
+
+def _sums(state: Any) -> list[tuple[str, str]]:
+    """Of each array of a state, where it is in it, and its type with a checksum; last of what is not in arrays."""
+    table = Table()
+    table.item(state.state_dict() if hasattr(state, "state_dict") else state)
+    kind = type(state).__name__
+    found = [
+        (
+            f"{name or 'the value'} of {kind}",
+            f"{x.dtype} {shape_text(x.shape)}, checksum {zlib.crc32(x.tobytes()):08x}",
+        )
+        for name, x in zip(table.names, table.arrays, strict=True)
+    ]
+    return [*found, (f"what is no tensor of {kind}", f"checksum {zlib.crc32(json.dumps(table.objects).encode()):08x}")]

@@ -19,8 +19,7 @@ from .gamma_family import Beta, Chi2, Dirichlet, FisherSnedecor, Gamma, InverseG
 from .intervals import ContinuousBernoulli, Exponential, GeneralizedPareto, Kumaraswamy, Pareto, Uniform, Weibull
 from .kl import kl_divergence, register_kl
 from .location_scale import Cauchy, Gumbel, HalfCauchy, HalfNormal, Laplace, Normal
-from .matrix_valued import LKJCholesky, Wishart
-from .multivariate import LowRankMultivariateNormal, MultivariateNormal, VonMises
+from .multivariate import LKJCholesky, LowRankMultivariateNormal, MultivariateNormal, VonMises, Wishart
 from .relaxed import OneHotCategoricalStraightThrough, RelaxedBernoulli, RelaxedOneHotCategorical
 from .transforms import (
     AbsTransform,

@@ -8,7 +8,7 @@ from typing import Any
 from ..operators import F
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, constant, normal, tensors, uniform
-from .quantiles import gamma_quantile
+from .utils import gamma_quantile
 
 
 class Gamma(ExponentialFamily):

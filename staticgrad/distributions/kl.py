@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..operators import F
-from . import composed, discrete, matrix_valued, multivariate
+from . import composed, discrete, multivariate
 from .composed import Independent
 from .distribution import EULER, LOG_2PI, Distribution, constant, summed
 from .gamma_family import Beta, Dirichlet, Gamma, InverseGamma
 from .intervals import ContinuousBernoulli, Exponential, Pareto, Uniform
 from .location_scale import Cauchy, Gumbel, HalfCauchy, HalfNormal, Laplace, Normal
-from .matrix_valued import log_diagonal
+from .multivariate import log_diagonal
 
 Divergence = Callable[[Any, Any], Any]
 KL: dict[tuple[type[Distribution], type[Distribution]], Divergence] = {}
@@ -166,7 +166,7 @@ for _type, _formula in (
     (discrete.Poisson, lambda p, q: p.rate * F.log(p.rate / q.rate) - (p.rate - q.rate)),
     (discrete.Geometric, lambda p, q: -p.entropy() - F.log1p(-q.probs) / p.probs - q.logits),
     (HalfCauchy, _of_bases), (InverseGamma, _of_bases), (Independent, _independent),
-    (composed.TransformedDistribution, _transformed), (matrix_valued.Wishart, _wishart),
+    (composed.TransformedDistribution, _transformed), (multivariate.Wishart, _wishart),
 ):  # fmt: skip
     KL[_type, _type] = _formula
 VECTORS = (multivariate.MultivariateNormal, multivariate.LowRankMultivariateNormal)

@@ -6,8 +6,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any, Literal, overload
 
-from ..autodiff.accumulation import check_returns_nothing
-from ..autodiff.requests import check_used, request
+from ..autodiff.requests import check_returns_nothing, check_used, request
 from ..base.signals import module
 from ..errors import ArgumentError, GradientError
 from ..operators import F, Lifted, TensorLike, Tensors, frontends, listed, misuse, state

@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from ..autodiff import messages
-from ..autodiff.accumulation import hooked, replacement
 from ..autodiff.pull import Pull
+from ..autodiff.requests import hooked, replacement
 from ..operators import F
 from ..ops.sparse_rows import carry
 from .execution import link

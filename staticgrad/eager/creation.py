@@ -41,7 +41,7 @@ from ..operators import (
     warn_former,
 )
 from ..operators import Tensor as AnyTensor
-from ..operators.nodes import NUMBERS
+from ..operators.node_names import NUMBERS
 from .tensor import PublicTensor, Tensor
 
 

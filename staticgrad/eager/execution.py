@@ -10,8 +10,8 @@ from weakref import ref
 
 import numpy as np
 
-from ..base.bounded import Bounded
 from ..base.dtypes import DERIVED
+from ..base.tables import Bounded
 from ..base.types import INEXACT, float32, float64, is_scalar, type_of
 from ..errors import DTypeError, OutOfMemoryError, StaticgradError, user_line
 from ..ir import REGISTRY, OpDef, Reduction, View, over_types

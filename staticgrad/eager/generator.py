@@ -29,9 +29,9 @@ from ..operators import (
     Symbol,
     apply,
     default_graph,
+    dispatch,
     factory,
     frontends,
-    interception,
     one_node,
     public,
     state,
@@ -98,7 +98,7 @@ class _Marks:
                 with self.lock:
                     self.alive += 1
                     if self.alive == 1:
-                        interception.begin(self)
+                        dispatch.begin(self)
                         frontends.eager = self.run
                 weakref.finalize(tensor, self._gone, self.graphs).atexit = False
         return tensor
@@ -125,7 +125,7 @@ class _Marks:
 
     def _end(self) -> None:
         self.alive = 0
-        interception.end(self)
+        dispatch.end(self)
         frontends.eager = run
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from ..autodiff.accumulation import adds_in_place
+from ..autodiff.requests import adds_in_place
 from ..base.types import FLOATING
 from ..operators import F, Lifted, as_array, frontends, state
 from ..ops.sparse_rows import carry, noted

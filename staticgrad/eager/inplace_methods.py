@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..base.late import LateMethod
 from ..base.signals import module
+from ..base.tables import LateMethod
 from ..base.types import FLOATING, check_unmasked, shape_text
 from ..errors import GraphError, ShapeError
 from ..operators import INPLACE, NOBODY, ORDINARY, F, Lifted, Operators, Symbol, TensorLike, as_array, frontends, taken

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.late import LateMethod
+from ..base.tables import LateMethod
 from ..base.types import ShapeLike, as_shape, shape_text
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, GradientError
 from ..operators import F, Lifted, Operators

@@ -12,7 +12,7 @@ from ..errors import CompileError, GraphError, StaticgradError
 from ..ir import REGISTRY, Cell, Expand, Graph, Node, Region, Result, Subgraph, lasting, literal
 from ..operators import F, Symbol, frontends, lines_of
 from ..operators import Tensor as AnyTensor
-from ..ops.adjoint import adjoint_op
+from ..ops.broadcasting import adjoint_op
 from ..ops.control.loop_operands import Loop
 from ..ops.custom_gradient import call_op
 from .backward_engine import BackwardEngine
@@ -158,7 +158,7 @@ def _leaf(graph: Graph, tensor: Any, tracked: bool, leaves: list[Any]) -> Node:
 # A program of the IR on the tape: every operation runs and is recorded as in eager mode, loops and branches by Python.
 #
 # The backward pass over that tape computes the gradients of loops and branches, so they have the bits of eager mode:
-# cotangents are added one by one, in the order in which the operations ran. `compiler/passes/strict.py` uses it.
+# cotangents are added one by one, in the order in which the operations ran. `compiler/passes/specialize.py` uses it.
 
 Values = dict[Node, Any]
 

@@ -8,15 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff.forward import Dual, Forward, push_steps
-from ..autodiff.recording import Recorded, Recording, Step, pull
+from ..autodiff.forward import Dual, Forward, Recorded, Recording, Step, pull, push_steps
 from ..base.types import INEXACT, shape_text
 from ..eager import enable_grad
 from ..errors import TransformError
 from ..operators import F
 from .mapping import vmap
-from .surroundings import surroundings_of
-from .trees import Structure, is_tensor, kinds, leaves_of, name_of, selected, text, unflatten
+from .trees import Structure, is_tensor, kinds, leaves_of, name_of, selected, surroundings_of, text, unflatten
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]

@@ -46,7 +46,7 @@ from .activations import (
     threshold,
     threshold_,
 )
-from .attention import scaled_dot_product_attention
+from .attention import bilinear, linear, multi_head_attention_forward, scaled_dot_product_attention
 from .classification import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -80,7 +80,6 @@ from .distances import (
 )
 from .dropouts import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
 from .embeddings import embedding, embedding_bag, one_hot
-from .linear_maps import bilinear, linear
 from .max_poolings import (
     adaptive_max_pool1d,
     adaptive_max_pool1d_with_indices,
@@ -113,7 +112,6 @@ from .mean_poolings import (
     lp_pool2d,
     lp_pool3d,
 )
-from .multihead import multi_head_attention_forward
 from .normalization import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from .regression import (
     gaussian_nll_loss,

@@ -14,8 +14,8 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from ..base.dtypes import DERIVED, HALF
-from ..base.late import LateTable
 from ..base.records import record
+from ..base.tables import LateTable
 from ..base.types import StackType, TensorType, TupleType
 from ..errors import ArgumentError, DTypeError, GraphError
 from .lowering import Effect, Emit, Leaf, Native, Pointwise, Region, Result, View

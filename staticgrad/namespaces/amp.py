@@ -12,7 +12,7 @@ import numpy as np
 from ..base.dtypes import HALF, as_dtype, bfloat16, float16
 from ..eager import Tensor, no_grad
 from ..errors import ArgumentError, GradientError
-from ..operators import F, frontends, interception, is_tensor, state, to_precision
+from ..operators import F, dispatch, frontends, is_tensor, state, to_precision
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,7 +22,7 @@ class autocast:
 
     device_type: "cpu"; with a GPU's it warns, as PyTorch does where there is no GPU, and changes nothing. dtype: bfloat16
     unless given; with another one than float16 and bfloat16 it warns and changes nothing. PyTorch's lists say which functions
-    cast their operands (`operators/rounding.py`); gradients have the operands' dtypes. enabled=False: inside a context that
+    cast their operands (`operators/conversions.py`); gradients have the operands' dtypes. enabled=False: inside a context that
     is on, all functions compute in the operands' dtypes.
 
     Examples:
@@ -52,7 +52,7 @@ class autocast:
 
     def __enter__(self) -> autocast:
         token = _Chosen()
-        interception.begin(token)
+        dispatch.begin(token)
         self._around.append((state.autocast, token))
         if self.device == "cpu":
             state.autocast = as_dtype(self.dtype) if self.enabled else None
@@ -60,7 +60,7 @@ class autocast:
 
     def __exit__(self, *error: Any) -> None:
         state.autocast, token = self._around.pop()
-        interception.end(token)
+        dispatch.end(token)
 
     def __call__(self, function: Function) -> Function:
         @functools.wraps(function)
@@ -72,7 +72,7 @@ class autocast:
 
 
 class _Chosen:
-    """What `interception` counts of one open block."""
+    """What counts as the interceptor of one open block."""
 
 
 def _not_finite(gradients: Iterable[Any]) -> Any:

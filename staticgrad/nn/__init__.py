@@ -10,11 +10,14 @@ from .activations import (
     GELU,
     GLU,
     SELU,
+    AdaptiveLogSoftmaxWithLoss,
     Hardshrink,
     Hardsigmoid,
     Hardswish,
     Hardtanh,
     LeakyReLU,
+    LinearCrossEntropyLoss,
+    LinearCrossEntropyOptions,
     LogSigmoid,
     LogSoftmax,
     Mish,
@@ -34,8 +37,6 @@ from .activations import (
     Tanhshrink,
     Threshold,
 )
-from .attention_layers import MultiheadAttention, TransformerEncoderLayer
-from .class_layers import AdaptiveLogSoftmaxWithLoss, LinearCrossEntropyLoss, LinearCrossEntropyOptions
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .convolution_layers import (
     Conv1d,
@@ -167,10 +168,16 @@ from .rearranging_layers import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from .recurrent import GRU, LSTM, RNN, RNNBase
-from .recurrent_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
+from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from .state_dict import IncompatibleKeys, StateDictError
-from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder
+from .transformer import (
+    MultiheadAttention,
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 
 __all__ = [
     "AdaptiveAvgPool1d",

@@ -17,11 +17,25 @@ from ..errors import ArgumentError, ArgumentTypeError, DTypeError, TraceError
 from ..operators import F, Operators, Symbol, as_array, check_change, state
 from ..operators import Tensor as AnyTensor
 from ..operators.conversions import parse_to
-from ..tracing.module_settings import settings_of
-from .members import BUFFER, MODULE, PARAMETER, ROLES, TABLES, Hooks, Members, refuse_unexpected
+from ..tracing.settings import settings_of
 from .module_hooks import EVERY, HookHandle, OptionHandle, WithModule, backward_hook, call_with_hooks, registered
 from .parameter import Parameter, clear_gradients, is_buffer, mark
-from .state_dict import IncompatibleKeys, Loading, StateDictError, detached, fitting, new_state_dict
+from .state_dict import (
+    BUFFER,
+    MODULE,
+    PARAMETER,
+    ROLES,
+    TABLES,
+    Hooks,
+    IncompatibleKeys,
+    Loading,
+    Members,
+    StateDictError,
+    detached,
+    fitting,
+    new_state_dict,
+    refuse_unexpected,
+)
 
 EXTRA = "_extra_state"
 EXPECTED = {

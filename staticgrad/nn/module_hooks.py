@@ -15,7 +15,7 @@ from ..eager import is_grad_enabled
 from ..eager.tape import Handle
 from ..errors import GradientError
 from ..operators import check_change, is_tensor
-from .members import BUFFER, MODULE, PARAMETER, TABLES, Hooks
+from .state_dict import BUFFER, MODULE, PARAMETER, TABLES, Hooks
 
 
 class HookHandle(Handle):

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..autodiff.recording import Recorded, Recording, pull
+from ..autodiff.forward import Recorded, Recording, pull
 from ..base.types import TensorType, broadcast_shapes
 from ..eager import Tensor, no_grad
 from ..eager.grad_mode import modes

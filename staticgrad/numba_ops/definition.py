@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ..autodiff.batching import Samples
-from ..base.bounded import Bounded
 from ..base.dtypes import SHORT, SUPPORTED
+from ..base.tables import Bounded
 from ..base.types import TensorType, bool_, broadcast_shapes, get_default_dtype, is_scalar, shape_text, type_of
 from ..eager import no_grad
 from ..eager.conversion import as_tensor

@@ -1,8 +1,19 @@
 """Operations before there is a mode: dispatch between the modes, symbols, and the operators that every tensor has."""
 
-from . import absent_names, conversions, interception, misuse  # noqa: F401 - methods of every tensor
+from . import conversions, dispatch, methods, misuse  # noqa: F401 - methods of every tensor
 from .annotations import Array, Carry, Index, MaybeNone, Output, Tensor, TensorLike, Tensors
 from .cached_calls import by_method, filled_by, no_route, routed, viewed
+from .conversions import (
+    LikePlacement,
+    Options,
+    Placement,
+    autocasting,
+    autocasts,
+    factory,
+    rounded_once,
+    to_precision,
+    weight_in,
+)
 from .dispatch import (
     NUMPY,
     SPECIAL,
@@ -20,14 +31,12 @@ from .dispatch import (
     public_functions,
     state,
 )
-from .factories import LikePlacement, Options, Placement, factory
 from .former_names import FormerNode, retained, warn_former
 from .lifted import Application, Level, Lifted, concrete, ended, top_level
 from .memory import in_format, layout_of, lies_in, span_of
 from .methods import WRITERS, Operators, foreign, is_tensor
-from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
+from .node_names import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .overrides import NOBODY, ORDINARY, disabled_torch_function, taken, takes_over, taking, untaken
-from .rounding import autocasting, autocasts, rounded_once, to_precision, weight_in
 from .sizes import Count, Size, count_of
 from .spelling import (
     INPLACE,

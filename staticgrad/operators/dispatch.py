@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import functools
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from ..base.late import LateTable
+from ..base.locks import rlock
 from ..base.signals import module
+from ..base.tables import LateTable
 from ..errors import GraphError, Where
 from ..ir import Graph, Node, OpDef
 
 if TYPE_CHECKING:
     from .interface import Functions, Tensor
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -216,7 +219,7 @@ class Frontends:
             setattr(self, entry, function(entry))
 
     tracing = 0
-    """The number of objects in `interception.py`; 0 keeps eager operations on their short paths."""
+    """The number of interceptors; 0 keeps eager operations on their short paths."""
 
 
 frontends = Frontends()
@@ -257,3 +260,27 @@ class lines_of:
 
     def __exit__(self, *error: object) -> None:
         state.where = self.saved
+
+
+# objects that take over eager operations -----------------------------------------------------------------------------
+
+# A tracer, a run in segments, or the marks of eager random numbers.
+
+_count = rlock()  # a garbage collection may end an interceptor anywhere
+"""Held while `frontends.tracing` is changed."""
+_active: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Those that `frontends.tracing` counts. One that a signal handler left here is collected with its trace."""
+
+
+def begin(interceptor: Any) -> None:
+    """From now on the short paths of eager operations ask who takes over, until `end`."""
+    with _count:
+        _active.add(interceptor)
+        frontends.tracing = len(_active)
+
+
+def end(interceptor: Any) -> None:
+    """The counterpart of `begin`."""
+    with _count:
+        _active.discard(interceptor)
+        frontends.tracing = len(_active)

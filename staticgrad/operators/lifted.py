@@ -20,7 +20,7 @@ from ..errors import GradientError, GraphError, StaticgradError, TransformError,
 from ..ir import REGISTRY, Node, OpDef, over_types
 from .dispatch import apply, state
 from .methods import Operators
-from .nodes import as_array, located, promotion
+from .node_names import as_array, located, promotion
 from .sizes import Count, Size, count_of
 from .symbols import AbsentError, Symbol, has_rank
 
@@ -54,7 +54,7 @@ class Level:
         state.levels.remove(self)
         self.depth = -1
 
-    # loops and branches; see `ops/control/under_transforms.py`
+    # loops and branches; see `ops/control/carries.py`
 
     loops = False
     """Whether a loop under the transform is a loop of what stands for its tensors; otherwise it runs in Python."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, get_overloads, overload
 
-from ..base.late import LateMethod
 from ..base.signals import module
+from ..base.tables import LateMethod
 from ..errors import ArgumentError, DTypeError, StaticgradError
 from ..ir import REGISTRY
 from .dispatch import LATE, SPECIAL, frontends, numpy_twin, public, state

@@ -7,7 +7,7 @@ for which the conditions hold, and one generated function computes its arrays fr
 function itself would.
 
 Where the numbers come from says `Numbers`: calls of composite functions and attributes of operations (`OpenNumbers`), the
-arguments of a compiled function (`tracing/number_arguments.py`), or what it keeps between calls (`tracing/numbers.py`).
+arguments of a compiled function (`tracing/numbers.py`), or what it keeps between calls (`tracing/numbers.py`).
 """
 
 from __future__ import annotations

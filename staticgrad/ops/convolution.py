@@ -18,7 +18,7 @@ from ..errors import ArgumentError, OutOfMemoryError, ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, Order, Routine, define
 from ..operators import apply
 from . import attributes as at
-from . import convolution_tables, depthwise_tables
+from . import convolution_tables
 from .batching import convolved, input_cotangents, multilinear, weight_cotangents
 from .leaves import fits
 from .rules import of_products
@@ -284,23 +284,23 @@ def _weight_plan(node: Node, layouts: Sequence[Layout], result: Layout) -> Any:
 
 def _gather(spec: convolution_tables.Spec, dtype: np.dtype, gradient: bool, places: convolution_tables.Places) -> Routine:
     channels = (spec.c if gradient else spec.o) // spec.groups
-    if channels <= depthwise_tables.MOST_CHANNELS:
-        return depthwise_tables.gather(spec, dtype, gradient)
+    if channels <= convolution_tables.MOST_CHANNELS:
+        return convolution_tables.depthwise_gather(spec, dtype, gradient)
     return convolution_tables.gather(spec, dtype, gradient, places if spec.groups == 1 else convolution_tables.ROW_MAJOR)
 
 
 def _weights(spec: convolution_tables.Spec, dtype: np.dtype, places: convolution_tables.Places) -> Routine:
-    if spec.o // spec.groups <= depthwise_tables.MOST_COTANGENTS:
-        return depthwise_tables.weights(spec, dtype)
+    if spec.o // spec.groups <= convolution_tables.MOST_COTANGENTS:
+        return convolution_tables.depthwise_weights(spec, dtype)
     return convolution_tables.weights(spec, dtype, places if spec.groups == 1 else convolution_tables.ROW_MAJOR)
 
 
 def _writes_images(node: Node, layouts: Sequence[Layout]) -> bool:
-    return _dense(node, node.type.shape[1], depthwise_tables.MOST_CHANNELS)
+    return _dense(node, node.type.shape[1], convolution_tables.MOST_CHANNELS)
 
 
 def _writes_weights(node: Node, layouts: Sequence[Layout]) -> bool:
-    return _dense(node, node.type.shape[0], depthwise_tables.MOST_COTANGENTS)
+    return _dense(node, node.type.shape[0], convolution_tables.MOST_COTANGENTS)
 
 
 def _dense(node: Node, lanes: int, most: int) -> bool:

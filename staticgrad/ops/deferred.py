@@ -18,7 +18,7 @@ from ..base.records import record
 from ..base.types import INEXACT, TensorType, UnrankedType, type_of
 from ..errors import ShapeError, StaticgradError, UnknownExtentError, Where
 from ..ir import REGISTRY, Attribute, Deferred, Graph, Node, OpDef, Region, Subgraph, define
-from ..ir.interpret import interpret
+from ..ir.subgraph import interpret
 from ..ir.walks import postorder
 from ..operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
 from . import attributes as at

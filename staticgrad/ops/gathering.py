@@ -132,7 +132,7 @@ def _bad_index(node: Node, index: int) -> IndexRangeError:
 def index_check(node: Node, low: int, extent: int) -> Routine:
     """The call that takes the integers of the first operand for positions in [low, extent)."""
     n, kernel = node.type.size, f"bounded_{SHORT[node.inputs[0].type.dtype]}"
-    return Routine("index_checks", kernel, n, (extent, low, 0), n, name="bounded", chunked=False)
+    return Routine("positions", kernel, n, (extent, low, 0), n, name="bounded", chunked=False)
 
 
 def _bounded_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:

@@ -5,10 +5,9 @@ Of each module its ops, its public functions, those that are methods, those with
 """
 
 RECORDS = {
-    "ops.adjoint": "adjoint as_written",
     "ops.attention": "attention_softmax",
     "ops.blockwise_attention": "attention attention_gradient",
-    "ops.broadcasting": "broadcast_like sum_to",
+    "ops.broadcasting": "adjoint as_written broadcast_like sum_to",
     "ops.communication": "all_gather all_reduce all_to_all broadcast gather_rows reduce reduce_scatter",
     "ops.complex_numbers": "complex conj imag real sgn view_as_complex view_as_real",
     "ops.control.records": "branch loop result",
@@ -23,16 +22,16 @@ RECORDS = {
     "ops.linear_algebra.decompositions": (
         "linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh linalg_qr linalg_svd linalg_svdvals"
     ),
-    "ops.linear_algebra.determinants": "linalg_cofactor linalg_det linalg_slogdet",
+    "ops.linear_algebra.determinants": (
+        "linalg_cofactor linalg_det linalg_geqrf linalg_ldl_factor linalg_ldl_solve linalg_slogdet"
+    ),
     "ops.linear_algebra.matrix_functions": "linalg_lstsq linalg_matrix_exp linalg_pinv",
-    "ops.linear_algebra.reflections": "linalg_geqrf linalg_ldl_factor linalg_ldl_solve",
-    "ops.linear_algebra.solving": "linalg_inv linalg_regular linalg_solve",
     "ops.linear_algebra.triangular_factors": (
         "linalg_apply_lu linalg_cholesky linalg_cholesky_inverse linalg_lu_factor lu_order"
     ),
-    "ops.linear_algebra.triangular_systems": "linalg_solve_triangular",
+    "ops.linear_algebra.triangular_systems": "linalg_inv linalg_regular linalg_solve linalg_solve_triangular",
     "ops.ordering": "argsort median median_index mode_index nanmedian nanmedian_index searchsorted topk_index",
-    "ops.overwriting": "index_copy",
+    "ops.placing": "index_copy",
     "ops.pooling": "avg_pool2d avg_pool2d_put max_pool2d max_pool2d_put max_pool2d_take",
     "ops.scatter_reductions": "recurrence_at scatter_reduce",
     "ops.selection": "clip where",
@@ -56,30 +55,28 @@ FUNCTIONS = {
     "ops.control.cond": "cond",
     "ops.control.scan": "scan",
     "ops.control.while_loop": "while_loop",
-    "ops.copies": (
-        "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy slice_copy "
-        "split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy"
-    ),
     "ops.cumulative": "cummax cummin cumprod cumsum logcumsumexp prod",
     "ops.data_dependent": (
         "argwhere bincount histc histogram histogramdd masked_select nonzero nonzero_static unique unique_consecutive"
     ),
-    "ops.diagonals": "diag diag_embed diagflat kron tril tril_indices triu triu_indices vander",
-    "ops.differences": "cumulative_trapezoid diff gradient trapezoid trapz",
+    "ops.diagonals": (
+        "cumulative_trapezoid diag diag_embed diagflat diff gradient kron trapezoid trapz tril tril_indices triu triu_indices "
+        "vander"
+    ),
     "ops.einsum": "einsum",
-    "ops.joining": "concatenate stack",
+    "ops.fourier": "istft stft",
+    "ops.joining": (
+        "atleast_1d atleast_2d atleast_3d block_diag cat column_stack concat concatenate dstack hstack row_stack stack vstack"
+    ),
     "ops.linear_algebra.decompositions": "qr svd",
-    "ops.linear_algebra.determinants": "det logdet slogdet",
-    "ops.linear_algebra.low_rank": "lobpcg pca_lowrank svd_lowrank",
+    "ops.linear_algebra.determinants": "det geqrf logdet orgqr ormqr slogdet",
     "ops.linear_algebra.matrix_functions": "matrix_exp pinverse",
-    "ops.linear_algebra.norms": "cdist dist norm renorm",
+    "ops.linear_algebra.norms": "cdist dist lobpcg norm pca_lowrank renorm svd_lowrank",
     "ops.linear_algebra.products": (
         "addbmm addmm addmv addr baddbmm bmm chain_matmul cross ger inner matrix_power mm mv spmm tensordot trace vdot"
     ),
-    "ops.linear_algebra.reflections": "geqrf orgqr ormqr",
-    "ops.linear_algebra.solving": "inverse",
     "ops.linear_algebra.triangular_factors": "cholesky cholesky_inverse cholesky_solve lu lu_solve lu_unpack",
-    "ops.linear_algebra.triangular_systems": "triangular_solve",
+    "ops.linear_algebra.triangular_systems": "inverse triangular_solve",
     "ops.ordering": (
         "aminmax argsort bucketize isin kthvalue max median min mode msort nanmedian nanquantile quantile searchsorted sort "
         "topk"
@@ -94,32 +91,31 @@ FUNCTIONS = {
     ),
     "ops.repeating": "cartesian_prod combinations meshgrid repeat repeat_interleave tile",
     "ops.selection": "clamp clip masked_fill where",
-    "ops.short_time": "istft stft",
     "ops.sparse": "sparse_coo_tensor",
     "ops.splitting": (
         "chunk dsplit hsplit narrow select split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split "
         "unsafe_split_with_sizes vsplit"
     ),
-    "ops.stacking": "atleast_1d atleast_2d atleast_3d block_diag cat column_stack concat dstack hstack row_stack vstack",
     "ops.statistics": "corrcoef count_nonzero cov nanmean nansum std std_mean var var_mean",
-    "ops.strided_views": "as_strided diagonal unfold",
+    "ops.strided_views": (
+        "alias_copy as_strided as_strided_copy detach_copy diagonal diagonal_copy expand_copy narrow_copy permute_copy "
+        "select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold "
+        "unfold_copy unsqueeze_copy view_copy"
+    ),
 }
 METHODS = {
     "ops.complex_numbers": "angle conj conj_physical isreal resolve_conj resolve_neg sgn",
-    "ops.copies": "narrow_copy",
     "ops.cumulative": "cummax cummin cumprod cumsum logcumsumexp prod",
     "ops.data_dependent": "argwhere bincount histc histogram masked_select nonzero nonzero_static unique unique_consecutive",
-    "ops.diagonals": "diag diag_embed diagflat kron tril triu",
-    "ops.differences": "diff",
+    "ops.diagonals": "diag diag_embed diagflat diff kron tril triu",
+    "ops.fourier": "istft stft",
     "ops.linear_algebra.decompositions": "qr svd",
-    "ops.linear_algebra.determinants": "det logdet slogdet",
+    "ops.linear_algebra.determinants": "det geqrf logdet orgqr ormqr slogdet",
     "ops.linear_algebra.matrix_functions": "matrix_exp pinverse",
     "ops.linear_algebra.norms": "dist norm renorm",
     "ops.linear_algebra.products": "addbmm addmm addmv addr baddbmm bmm cross ger inner matrix_power mm mv spmm trace vdot",
-    "ops.linear_algebra.reflections": "geqrf orgqr ormqr",
-    "ops.linear_algebra.solving": "inverse",
     "ops.linear_algebra.triangular_factors": "cholesky cholesky_inverse cholesky_solve lu lu_solve",
-    "ops.linear_algebra.triangular_systems": "triangular_solve",
+    "ops.linear_algebra.triangular_systems": "inverse triangular_solve",
     "ops.ordering": "aminmax argsort kthvalue max median min mode msort nanmedian nanquantile quantile sort topk",
     "ops.placing": (
         "as_strided_scatter diagonal_scatter fill gather index_copy index_fill index_put index_reduce index_select "
@@ -130,14 +126,13 @@ METHODS = {
     ),
     "ops.repeating": "repeat repeat_interleave tile",
     "ops.selection": "clamp clip masked_fill",
-    "ops.short_time": "istft stft",
     "ops.sparse": "sparse_mask to_sparse to_sparse_coo",
     "ops.splitting": (
         "chunk dsplit hsplit narrow select split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split "
         "unsafe_split_with_sizes vsplit"
     ),
     "ops.statistics": "corrcoef count_nonzero cov nanmean nansum std var",
-    "ops.strided_views": "as_strided diagonal unfold",
+    "ops.strided_views": "as_strided diagonal narrow_copy unfold",
 }
 INPLACE = {
     "ops.complex_numbers": "conj_physical sgn",

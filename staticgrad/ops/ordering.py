@@ -97,7 +97,7 @@ def _top_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
     blocks = -(-inner // BLOCK)
     span, sizes = math.prod(x.shape[:axis]) * blocks if k else 0, (x.shape[axis], inner, k, blocks)
     kernel = f"{'largest' if node.attrs['largest'] else 'smallest'}_{SHORT[x.dtype]}"
-    return [Routine("top_elements", kernel, span, sizes, 4 * x.size, name="topk", chunked=False)]
+    return [Routine("positions", kernel, span, sizes, 4 * x.size, name="topk", chunked=False)]
 
 
 BLOCK = 16

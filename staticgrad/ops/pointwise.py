@@ -536,7 +536,7 @@ def _divisor_eval(y: np.ndarray) -> np.ndarray:
 
 def _divisor_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
     n, kernel = node.type.size, f"nonzero_{SHORT[node.type.dtype]}"
-    return [Routine("index_checks", kernel, n, (0, 0, 0), n, name="nonzero", chunked=False)]
+    return [Routine("positions", kernel, n, (0, 0, 0), n, name="nonzero", chunked=False)]
 
 
 divisor_op = define(

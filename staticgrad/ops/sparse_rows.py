@@ -90,7 +90,7 @@ def _infer(index: TensorType, like: TensorType) -> TensorType:
 def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
     index, like = (i.type for i in node.inputs)
     places = Scratch(like.shape[0])
-    return [Routine("repeated_entries", "first_of", 1, (index.size,), 2 * index.size, (places,))]
+    return [Routine("positions", "first_of", 1, (index.size,), 2 * index.size, (places,))]
 
 
 first_of_op = define(

@@ -12,10 +12,10 @@ from .sgd import SGD
 
 if TYPE_CHECKING:
     from . import swa_utils
+    from .adam import SparseAdam
     from .adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
     from .lbfgs import LBFGS
-    from .muon import Adafactor, Muon
-    from .sparse_adam import SparseAdam
+    from .sgd import Adafactor, Muon
     from .zero import ZeroRedundancyOptimizer
 
 __all__ = [
@@ -42,8 +42,8 @@ __all__ = [
 ]
 
 _LAZY = {
-    "ASGD": "adaptive", "Adadelta": "adaptive", "Adafactor": "muon", "Adagrad": "adaptive", "LBFGS": "lbfgs", "Muon": "muon",
-    "RMSprop": "adaptive", "Rprop": "adaptive", "SparseAdam": "sparse_adam", "swa_utils": "swa_utils",
+    "ASGD": "adaptive", "Adadelta": "adaptive", "Adafactor": "sgd", "Adagrad": "adaptive", "LBFGS": "lbfgs", "Muon": "sgd",
+    "RMSprop": "adaptive", "Rprop": "adaptive", "SparseAdam": "adam", "swa_utils": "swa_utils",
     "ZeroRedundancyOptimizer": "zero",
 }  # fmt: skip
 

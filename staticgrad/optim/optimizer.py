@@ -32,6 +32,7 @@ from ..operators import Tensor as AnyTensor
 from ..tracing.after_run import guard_read
 from .groups import (
     CountedList,
+    Hooked,
     Member,
     ParamGroup,
     ParamGroups,
@@ -43,7 +44,6 @@ from .groups import (
     narrowed,
     reader,
 )
-from .hooks import Hooked
 from .native_step import native_step
 from .state_io import load, save
 

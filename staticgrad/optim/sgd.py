@@ -1,15 +1,17 @@
-"""Stochastic gradient descent."""
+"""Stochastic gradient descent, and Muon, which makes its steps orthogonal; Adafactor."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from ..base.number_limits import finfo
 from ..errors import ArgumentError
-from ..operators import F
+from ..operators import F, Symbol
 from ..operators import Tensor as AnyTensor
-from .groups import ParamGroup, any_number, at_least_zero, flag
+from .groups import LEARNING_RATE, ParamGroup, any_number, at_least_zero, flag, is_one_number, only_real
 from .optimizer import Hyper, Optimizer, hyperparameters, with_decay
 
 
@@ -79,3 +81,153 @@ class SGD(Optimizer):
         b = hyper("momentum") * slots["momentum_buffer"] + inflow
         along = g + hyper("momentum") * b if group["nesterov"] else b
         return p - hyper("lr") * along, {"momentum_buffer": b}
+
+
+# Muon ----------------------------------------------------------------------------------------------------------------
+
+# Steps along the nearest orthogonal matrix of the momentum; Adafactor: second moments of rows and columns.
+
+
+class Muon(Optimizer):
+    """p (1 - lr weight_decay) - lr r O(b), with b = momentum b + (1 - momentum) g, or with `nesterov` its next value.
+
+    O: `ns_steps` steps of Newton and Schulz's iteration with `ns_coefficients`, after which all singular values are near 1;
+    computed in the parameter's dtype (PyTorch rounds to bfloat16). r: sqrt(max(1, rows / columns)), or with adjust_lr_fn
+    "match_rms_adamw" 0.2 sqrt(max(rows, columns)). For matrices. Raises ArgumentError.
+    Source: Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024.
+    """
+
+    @hyperparameters()
+    def __init__(
+        self,
+        params: Any = None,
+        lr: Any = 1e-3,
+        weight_decay: Any = 0.1,
+        momentum: Any = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None: ...
+
+    def check(self, group: ParamGroup) -> None:
+        at_least_zero("learning rate", group["lr"])
+        at_least_zero("momentum value", group["momentum"])
+        at_least_zero("weight_decay value", group["weight_decay"])
+        flag("nesterov", group["nesterov"])
+        if group["adjust_lr_fn"] not in (None, "original", "match_rms_adamw"):
+            raise ArgumentError(f"Adjust learning rate function {group['adjust_lr_fn']} is not supported")
+        if len(group["ns_coefficients"]) != 3:
+            raise ArgumentError("Coefficients must be a tuple of exactly 3 values", f"got {group['ns_coefficients']!r}")
+        if not 0 <= group["ns_steps"] < 100:
+            raise ArgumentError("Number of steps must be less than 100 for computational efficiency")
+        for p in group.get("params", ()):
+            if len(p.shape) != 2:
+                raise ArgumentError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.shape}")
+        only_real("Muon", group)
+
+    def slots(self, group: ParamGroup) -> tuple[str, ...]:
+        return ("momentum_buffer",)
+
+    def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
+        momentum: Any = hyper("momentum")
+        rows, columns = p.shape
+        b = slots["momentum_buffer"] + (1 - momentum) * (g - slots["momentum_buffer"])
+        along = g + momentum * (b - g) if group["nesterov"] else b
+        step = _orthogonal(along, group["ns_coefficients"], group["ns_steps"], group["eps"])
+        if group["adjust_lr_fn"] == "match_rms_adamw":
+            ratio = 0.2 * math.sqrt(max(rows, columns))
+        else:
+            ratio = math.sqrt(max(1, rows / columns))
+        return p * (1 - hyper("lr") * hyper("weight_decay")) - hyper("lr") * ratio * step, {"momentum_buffer": b}
+
+
+def _orthogonal(x: Any, coefficients: tuple[float, float, float], steps: int, eps: float) -> Any:
+    """Near the orthogonal factor of a matrix's polar decomposition, by a polynomial of odd powers in every step."""
+    a, b, c = (float(v) for v in coefficients)
+    tall = x.shape[0] > x.shape[1]
+    x = x.T if tall else x
+    x = x / F.maximum(F.sqrt(F.sum(F.square(x))), eps)
+    for _ in range(steps):
+        gram = F.matmul(x, x.T)
+        x = a * x + F.matmul(b * gram + c * F.matmul(gram, gram), x)
+    return x.T if tall else x
+
+
+class Adafactor(Optimizer):
+    """p (1 - lr weight_decay) - a u / max(1, rms(u) / d): u = g / sqrt(v), a = max(eps[1], rms(p)) min(lr, 1 / sqrt(t)).
+
+    v: a running mean of g^2 with weight t^beta2_decay of the newest; of matrices (the last two axes) only means of rows and of
+    columns are kept, r c / mean(r). eps: (least root of v, the dtype's precision for None; least scale). Raises ArgumentError.
+    Source: Shazeer and Stern, "Adafactor: adaptive learning rates with sublinear memory cost", 2018, algorithms 4 and 5.
+    """
+
+    @hyperparameters()
+    def __init__(
+        self,
+        params: Any = None,
+        lr: Any = 1e-2,
+        beta2_decay: Any = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: Any = 1.0,
+        weight_decay: Any = 0.0,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+    ) -> None: ...
+
+    def check(self, group: ParamGroup) -> None:
+        any_number(LEARNING_RATE, group["lr"])
+        first, second = group["eps"]
+        for name, value in (
+            ("Learning rate", group["lr"]), ("weight_decay", group["weight_decay"]),
+            ("epsilon1", 0.0 if first is None else first), ("epsilon2", second),
+        ):  # fmt: skip
+            if not is_one_number(value) or (not isinstance(value, Symbol) and not value >= 0):
+                raise ArgumentError(f"{name} should be >= 0 but is: {value}")
+        if not group["beta2_decay"] <= 0:
+            raise ArgumentError(f"beta2_decay should be <= 0 but is: {group['beta2_decay']}")
+        if not group["d"] >= 1:
+            raise ArgumentError(f"Clipping threshold d should be >= 1 but is: {group['d']}")
+        only_real("Adafactor", group)
+
+    def slots(self, group: ParamGroup) -> tuple[str, ...]:
+        return ("row_var", "col_var", "variance")
+
+    def kept(self, group: ParamGroup, p: Any) -> tuple[str, ...]:
+        """Means of the rows and columns of matrices, all of vectors."""
+        return ("row_var", "col_var") if len(p.shape) > 1 else ("variance",)
+
+    def first(self, name: str, p: Any, group: ParamGroup) -> np.ndarray:
+        shapes = {"row_var": (*p.shape[:-1], 1), "col_var": (*p.shape[:-2], 1, *p.shape[-1:])}
+        return np.zeros(shapes.get(name, p.shape), p.dtype)
+
+    def counts(self, group: ParamGroup) -> bool:
+        return True
+
+    def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
+        return {"inflow": F.pow(t, hyper("beta2_decay")), "rho": F.minimum(hyper("lr"), 1 / F.sqrt(t))}
+
+    def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
+        least, scale = group["eps"]
+        least = float(finfo(p.dtype).eps) if least is None else least
+        inflow, square = hyper("inflow"), F.square(g)
+
+        def running(name: str, value: Any) -> Any:
+            return slots[name] + inflow * (value - slots[name])
+
+        if len(p.shape) > 1:
+            rows, columns = running("row_var", F.mean(square, -1, True)), running("col_var", F.mean(square, -2, True))
+            v = F.matmul(rows, columns) / F.maximum(F.mean(rows, -2, True), least)
+            kept = {"row_var": rows, "col_var": columns}
+        else:
+            v = running("variance", square)
+            kept = {"variance": v}
+        u = g * F.rsqrt(F.maximum(v, least * least))
+        step = F.maximum(_rms(p), scale) * hyper("rho") / F.maximum(_rms(u) / hyper("d"), 1.0)
+        return p * (1 - hyper("lr") * hyper("weight_decay")) - step * u, kept
+
+
+def _rms(x: Any) -> Any:
+    return F.sqrt(F.mean(F.square(x)))

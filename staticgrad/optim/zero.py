@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base.communicators import owners
 from ..base.devices import CPU
-from ..base.joining import Joinable, JoinHook
+from ..distributed.algorithms.join import Joinable, JoinHook
 from ..eager.grad_mode import no_grad
 from ..errors import ArgumentError
 from ..ops.data_parallel import from_owners
@@ -98,7 +98,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Give the process `to` of the group the state of all; all processes call this."""
-        from ..distributed.objects import gather_object
+        from ..distributed.collectives import gather_object
 
         group, rank, size = self._group
         mine = super().state_dict()

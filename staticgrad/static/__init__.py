@@ -1,11 +1,10 @@
 """Define-then-run, as in TensorFlow 1: graphs, placeholders, variables, gradients, sessions."""
 
 from .capture import capture
-from .defaults import get_default_session
-from .dependencies import Operation, control_dependencies, group, identity, no_op
+from .dependencies import Operation, control_dependencies, get_default_session, group, identity, no_op
 from .differentiate import gradients
+from .feeds import constant, placeholder
 from .graphs import Graph, get_default_graph, reset_default_graph
-from .inputs import constant, placeholder
 from .session import Session
 from .variables import (
     GraphKeys,

@@ -19,8 +19,8 @@ from ..ir.walks import postorder
 from ..operators import Symbol, append, control_of, frontends
 from ..operators.dispatch import no_capture
 from .dependencies import control_dependencies
+from .feeds import frozen
 from .graphs import Captured, Graph, Kept, SourceRun
-from .inputs import frozen
 from .variables import Variable, assign
 
 

@@ -1,7 +1,8 @@
-"""Order and effects: operations without a value, and control dependencies."""
+"""Order and effects: operations without a value, control dependencies, and the default session."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -121,3 +122,38 @@ def _flat(things: Iterable[Any]) -> Iterator[Any]:
             raise GraphError("group: None can't be run", "expected the result of an optimizer or an assign")
         else:
             yield thing
+
+
+# the default session of a thread, which `tensor.eval()` and `operation.run()` use ------------------------------------
+
+
+class Defaults(threading.local):
+    def __init__(self) -> None:
+        self.sessions: list[Session] = []
+
+
+defaults = Defaults()
+
+
+def get_default_session() -> Session | None:
+    """The session of the innermost `with` of this thread."""
+    return defaults.sessions[-1] if defaults.sessions else None
+
+
+def session_or_default(session: Session | None, what: str) -> Session:
+    """The session given, else the default one. Raises GraphError when there is none."""
+    chosen = session if session is not None else get_default_session()
+    if chosen is None:
+        raise GraphError(
+            f"Cannot evaluate tensor using `{what}()`: No default session is registered.",
+            f"use `with sess.as_default()` or pass an explicit session to `{what}(session=sess)`",
+        )
+    return chosen
+
+
+def evaluate(fetch: Any, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None) -> Any:
+    """`session.run(fetch, feed_dict)`, in the default session when none is given."""
+    return session_or_default(session, "eval").run(fetch, feed_dict)
+
+
+frontends.evaluate = evaluate

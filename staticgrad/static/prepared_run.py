@@ -12,23 +12,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..base.bounded import Bounded
 from ..base.locks import rlock
+from ..base.tables import Bounded
 from ..base.types import UnrankedType, shape_text
 from ..compiler.execute.fastcall import Spec, address, declined, fast_path
 from ..compiler.execute.many_runs import Steps, listed, numbered, places, stacked
 from ..compiler.program import PLANS, Program, begin
-from ..compiler.runtime.allocation import room
+from ..compiler.runtime.plan_memory import room
 from ..eager.grad_mode import Mode, anomaly_begins, watches_nan
 from ..errors import FeedError, GraphError, MissingFeedError, StaticgradError, UninitializedError
 from ..ir import Cell, Graph, Node
-from .feeds import Feed, origin
-from .fetches import rebuilder
+from .feeds import Feed, origin, rebuilder
 from .graphs import SourceRun
 
 if TYPE_CHECKING:
     from ..compiler.execute.plan import Plan
-    from ..compiler.passes.user_passes import Pass
+    from ..compiler.passes.rewrite import Pass
     from .sharding import Sharding
 
 

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ..base.bounded import Bounded
 from ..base.signals import module
+from ..base.tables import Bounded
 from ..compiler.passes.rematerialize import check_budget
-from ..compiler.passes.strict import check_numerics
-from ..compiler.passes.user_passes import Pass, check_passes
+from ..compiler.passes.rewrite import Pass, check_passes
+from ..compiler.passes.specialize import check_numerics
 from ..errors import ArgumentError, FeedError, GraphError
 from ..ir import Graph, Node
 from ..operators import Tensor, TensorLike, default_graph
-from .defaults import defaults
-from .feeds import Feed
-from .fetches import FedInParts, flatten, in_parts, is_flat
+from .dependencies import defaults
+from .feeds import FedInParts, Feed, flatten, in_parts, is_flat
 from .graphs import element, using
 from .prepared_run import Runner, Step, Values, run_steps
 

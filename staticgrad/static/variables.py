@@ -19,11 +19,9 @@ from ..ir import NO_ATTRS, REGISTRY, Cell, Node
 from ..operators import F, Symbol, TensorLike, append, control_of, frontends, operand_of
 from ..operators import Tensor as AnyTensor
 from ..ops.leaves import fits
-from .defaults import evaluate, session_or_default
-from .dependencies import Operation, control_dependencies, group
-from .feeds import converted
+from .dependencies import Operation, control_dependencies, evaluate, group, session_or_default
+from .feeds import constant, converted
 from .graphs import Graph, get_default_graph
-from .inputs import constant
 
 if TYPE_CHECKING:
     from .session import Session

@@ -20,12 +20,11 @@ from ..errors import TraceError
 from ..operators import Symbol, as_array
 from ..operators.unknown_numbers import NUMBERS
 from .containers import blank, native_class, refill, same_members, snapshot
+from .containers import key as plain_key
 from .effects import Former
 from .given_objects import Apart, GivenObjects, StandIns, apart, blank_like, filled
-from .number_arguments import ArgumentNumbers, NumberKey
-from .numbers import StateNumbers
+from .numbers import ArgumentNumbers, NumberKey, StateNumbers
 from .observer.access_log import AccessLog
-from .plain import key as plain_key
 from .tracer import Tracer
 
 ndarray = np.ndarray

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 from ..compiler.passes.rematerialize import check_budget
-from ..compiler.passes.strict import check_numerics
-from ..compiler.passes.user_passes import Pass, check_passes
+from ..compiler.passes.rewrite import Pass, check_passes
+from ..compiler.passes.specialize import check_numerics
 from ..errors import TraceError
 from .function import Arguments, CompiledFunction, Output
 from .settings import check_settings

@@ -16,7 +16,7 @@ from ..base.types import int64
 from ..eager.grad_mode import set_grad_enabled
 from ..errors import StaticgradError, TraceError
 from ..ir import Node, Region
-from ..ir.interpret import interpret
+from ..ir.subgraph import interpret
 from ..operators import F, state
 from ..ops.decisions import DecisionMissed, decision_op
 from ..ops.random import generator

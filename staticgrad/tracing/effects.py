@@ -10,8 +10,8 @@ from typing import Any
 
 from .containers import refill
 from .guards import MISSING, has, order_of, slot
-from .module_settings import settings_of
 from .observer.python_types import IGNORED, origin_of
+from .settings import settings_of
 
 BLIND = frozenset((
     "append", "appendleft", "extend", "extendleft", "add", "update", "clear", "discard", "__setitem__", "__ior__", "__iadd__",

@@ -17,19 +17,18 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 from ..base.communicators import Agreed
 from ..base.libraries import by_value
 from ..base.locks import lock
-from ..compiler.passes.user_passes import Pass
+from ..compiler.passes.rewrite import Pass
 from ..eager.grad_mode import modes, watches_nan
 from ..errors import AnomalyError, DataDependentError, GraphError, StaticgradError, TraceError
 from ..operators import Array, frontends, state
 from ..ops.decisions import DecisionMissed
 from .arguments import Call, Keywords, own_code, spread
 from .decisions import RoadRaises, outcomes_of
-from .fast_call import FALLBACK
 from .mentions import UnknownState, warn_of_unknown_state
 from .segments.runs import SegmentedRuns
 from .specialization import Specialization
 from .specialization_cache import SpecializationCache
-from .step_loop import loop
+from .step_loop import FALLBACK, loop
 
 if TYPE_CHECKING:
     import networkx as nx

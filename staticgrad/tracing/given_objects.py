@@ -16,14 +16,13 @@ import types
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .containers import native_class
+from .containers import ATOMS, ByIdentity, native_class
+from .containers import key as plain_key
 from .guards import MISSING, Read, namespace, static
-from .number_arguments import VALUES
+from .numbers import VALUES
 from .observer.access_log import AccessLog
 from .observer.python_types import IGNORED, is_heap_type, origin_of_class
 from .outputs import container, is_record
-from .plain import ATOMS, ByIdentity
-from .plain import key as plain_key
 from .segments.runs import Again
 
 NAMED = ("attribute", "item", "lookup", "method", "contains", "type of attribute", "type of item")

@@ -19,9 +19,8 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar, overload
 import numpy as np
 
 from ..base.dtypes import ANY_DTYPE
-from .containers import each, native_class, pairs, size
-from .plain import key as plain_key
-from .plain import same
+from .containers import each, native_class, pairs, same, size
+from .containers import key as plain_key
 
 Instance = TypeVar("Instance")
 MISSING: Any = type("MISSING", (), {"__repr__": lambda self: "MISSING", "__bool__": lambda self: False})()

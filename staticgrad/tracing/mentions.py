@@ -1,7 +1,7 @@
 """What a function mentions, found without running it: in globals, cells, defaults, attributes, containers and classes.
 
 `sg.compare` asks for modules, optimizers and tensors before the first run. The portable watcher of a trace
-(`observer/portable_watcher.py`) asks for all state that the function may read: each place becomes a guard, and what can't be
+(`observer/state_watcher.py`) asks for all state that the function may read: each place becomes a guard, and what can't be
 told from outside is an error.
 """
 
@@ -36,8 +36,7 @@ from .guards import MISSING, asks_user, body_of, has, is_a, look_up, namespace, 
 from .observer.access_log import AccessLog
 from .observer.arrays import read_array
 from .observer.attribute_reads import GETTERS
-from .observer.class_reads import read_class_attribute
-from .observer.container_reads import read_contents
+from .observer.container_reads import read_class_attribute, read_contents
 from .observer.python_types import (
     CONTAINERS,
     IGNORED,

@@ -13,8 +13,8 @@ from ..base.types import TensorType, shape_text
 from ..compiler.execute.fastcall import Spec
 from ..compiler.execute.many_runs import Steps
 from ..compiler.passes.functionalize import FunctionalGraph
+from ..compiler.passes.rewrite import Pass
 from ..compiler.passes.symbolic_extents import Filler, now
-from ..compiler.passes.user_passes import Pass
 from ..compiler.program import Program
 from ..compiler.templates import Templates
 from ..eager.grad_mode import INFERRING, modes, watches_nan
@@ -27,14 +27,13 @@ from ..operators import Symbol, append
 from ..ops.decisions import decision_op
 from .arguments import ArrayKey, Call, inference
 from .effects import Former
-from .fast_call import fallback, make_fast_call
 from .gradient_binding import DeferredGradientBinding, GradientBinding, fits
-from .number_arguments import NumberFeeds, NumberKey
-from .numbers import Condition
+from .numbers import Condition, NumberFeeds, NumberKey
 from .observer.state_watcher import StateWatcher
 from .outputs import Build, Move, Results, fetched
 from .result_tape import InferenceMarks, result_tape
 from .sharing import apart, bounds, check, pattern
+from .step_loop import fallback, make_fast_call
 from .traced import Traced
 from .tracer import Tracer
 from .views import memory_of

@@ -9,9 +9,9 @@ from typing import Any
 
 from ..base import logs
 from ..compiler.passes.rematerialize import check_budget
-from ..compiler.passes.strict import check_numerics
+from ..compiler.passes.rewrite import Pass, check_passes
+from ..compiler.passes.specialize import check_numerics
 from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
-from ..compiler.passes.user_passes import Pass, check_passes
 from ..compiler.program import begin
 from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
@@ -21,10 +21,9 @@ from . import settings
 from .arguments import CONTAINERS, Call, Keywords, parameter_names, spread
 from .arguments import difference as key_difference
 from .decisions import Decisions, RoadRaises
-from .fast_call import FALLBACK
 from .given_objects import GivenObjects, ObjectsRead, ObjectsRefused, StandIns
 from .guards import Read
-from .number_arguments import NumbersRefused, VaryingArguments, needed
+from .numbers import NumbersRefused, VaryingArguments, needed
 from .observer.state_watcher import StateWatcher
 from .observer.trace_observer import watcher
 from .segments.runs import HeldOutput, drop_held, printed_once
@@ -32,6 +31,7 @@ from .sharing import Place, SharedMemory
 from .specialization import Specialization
 from .specialization import difference as specialization_difference
 from .state_inputs import StateInputs, StateReached, replaced
+from .step_loop import FALLBACK
 from .trace_templates import Symbols, TraceTemplate, TraceTemplates
 from .traced_array import TracedArray
 from .tracer import ArgumentReached, Tracer

@@ -22,13 +22,13 @@ from ..eager.tensor import PublicTensor, Tensor
 from ..errors import TraceError
 from ..operators.unknown_numbers import NUMBERS, Expression, UnknownNumber
 from .arguments import CONTAINERS, names_of, stand_in, taken_apart
+from .containers import ByIdentity, same
+from .containers import key as plain_key
 from .effects import Effect, Former, restore
 from .given_objects import Apart, GivenObjects, StandIns, apart, form_of
 from .guards import KINDS, MISSING, Read
 from .numbers import StateNumbers
 from .observer.access_log import AccessLog, key_of
-from .plain import ByIdentity, same
-from .plain import key as plain_key
 from .segments.runs import Again
 from .tracer import ArgumentReached
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..autodiff import messages
-from ..autodiff.accumulation import adds_in_place, check_returns_nothing, hooked
-from ..autodiff.requests import check_used, request
+from ..autodiff.requests import adds_in_place, check_returns_nothing, check_used, hooked, request
 from ..autodiff.reverse import NO_NODES, gradients
 from ..eager.grad_mode import set_grad_enabled
 from ..eager.tensor import Tensor

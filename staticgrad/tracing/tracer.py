@@ -21,7 +21,7 @@ from ..eager.tape import FreedTensor, Record
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError, Where, user_line
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, Region
-from ..operators import F, Symbol, append, flows, interception, layout_of, misuse, promotion, state, top_level
+from ..operators import F, Symbol, append, dispatch, flows, layout_of, misuse, promotion, state, top_level
 from ..operators.node_names import PARTED, node_of
 from ..operators.unknown_numbers import UnknownNumber, closed
 from ..ops.leaves import constant_of
@@ -167,7 +167,7 @@ class Tracer:
         mode, outer = modes.now, state.tracer
         grad = mode.grad
         try:
-            interception.begin(self)
+            dispatch.begin(self)
             state.tracer = self
             result = work()
             if mode.grad is not grad:
@@ -178,7 +178,7 @@ class Tracer:
         finally:
             mode.grad = grad
             state.tracer = outer
-            interception.end(self)
+            dispatch.end(self)
 
     def close(self) -> None:
         """Drop the values, which refer to the tracer, and the arrays of the arguments."""

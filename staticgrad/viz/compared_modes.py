@@ -16,7 +16,7 @@ from ..base.types import INEXACT
 from ..compiler.backend.kernel_cache import Counters
 from ..compiler.execute.plan import Plan
 from ..compiler.passes.functionalize import FunctionalGraph
-from ..compiler.runtime.allocation import give_up_spare
+from ..compiler.runtime.plan_memory import give_up_spare
 from ..eager import Tensor, grad
 from ..eager.tape_graph import graph_of
 from ..errors import GradientError, StaticgradError, TraceError

@@ -19,8 +19,8 @@ from staticgrad.compiler.program import Program
 from staticgrad.eager.calls.kernels import OFF
 from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import REGISTRY, Cell, Graph, Node, OpDef
-from staticgrad.ir.interpret import interpret
-from staticgrad.ir.verify import verify
+from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.text import verify
 from staticgrad.operators import F, Symbol, append, apply
 from staticgrad.ops.attributes import axis_of
 from tests.helpers import assert_close

@@ -17,7 +17,7 @@ from staticgrad.compiler.backend import kernel_cache
 from staticgrad.compiler.backend.kernel_cache import Counters
 from staticgrad.compiler.lower import instruction_builder
 from staticgrad.errors import IndexRangeError
-from staticgrad.ir.verify import verify
+from staticgrad.ir.text import verify
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((64, 64)).astype(np.float32)
@@ -217,7 +217,7 @@ def test_every_stage_is_well_formed_and_means_the_same():
     from staticgrad.base.types import TensorType
     from staticgrad.compiler.passes.functionalize import functionalize
     from staticgrad.compiler.pipeline import compile_plan
-    from staticgrad.ir.interpret import interpret
+    from staticgrad.ir.subgraph import interpret
 
     with sg.Graph().as_default() as graph:
         x, y = sg.placeholder(sg.float32, [None, 64]), sg.placeholder(sg.int64, [None])

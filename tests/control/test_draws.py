@@ -9,7 +9,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager import generator
-from staticgrad.ir.verify import verify
+from staticgrad.ir.text import verify
 from staticgrad.ops.random import stream_seed
 from tests.control.programs import Case, agree, both, compiled, derived, drawn, in_session, tensors
 from tests.helpers import real

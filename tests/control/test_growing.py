@@ -1,4 +1,4 @@
-"""Loops whose variables change their shapes (`ops/control/growing.py`): in all modes, and programs of TensorFlow's dialect."""
+"""Loops whose variables change their shapes, in all modes, and programs of TensorFlow's dialect."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ from staticgrad.compiler.backend.kernel_cache import Counters
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.runtime import threads
 from staticgrad.interchange.graph_json import from_json, to_json
-from staticgrad.ir.text import to_text
-from staticgrad.ir.verify import verify
+from staticgrad.ir.text import to_text, verify
 from tests.compiler.helpers import Bench
 
 

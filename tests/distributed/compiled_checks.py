@@ -21,7 +21,7 @@ from staticgrad.distributed.algorithms import Join
 from staticgrad.distributed.nn import functional as D
 from staticgrad.nn.parallel import ColumnParallelLinear, DistributedDataParallel, RowParallelLinear
 from staticgrad.ops import sparse_rows
-from staticgrad.tracing.fast_call import fallback
+from staticgrad.tracing.step_loop import fallback
 
 CHECKS.clear()
 

@@ -10,8 +10,8 @@ import pytest
 import staticgrad as sg
 from staticgrad.eager import Tensor
 from staticgrad.eager.grad_mode import modes
-from staticgrad.ir.interpret import interpret
-from staticgrad.ir.verify import verify
+from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.text import verify
 from tests.helpers import assert_close
 
 

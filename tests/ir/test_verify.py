@@ -9,7 +9,7 @@ import staticgrad as sg
 from staticgrad.base.types import TensorType, bool_, float32, float64
 from staticgrad.errors import VerifyError
 from staticgrad.ir import REGISTRY, Graph, Node, literal
-from staticgrad.ir.verify import verify
+from staticgrad.ir.text import verify
 
 MATRIX = TensorType((2, 3), float32)
 

@@ -18,8 +18,8 @@ from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.program import Program
 from staticgrad.eager import Tensor
 from staticgrad.ir import REGISTRY, Graph, Node
-from staticgrad.ir.interpret import interpret
-from staticgrad.ir.verify import verify
+from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.text import verify
 from staticgrad.operators import F, Symbol
 from tests.helpers import assert_close, directional, placeholders, rng_of
 from tests.ops.cases import CASES, EXEMPT, Case, f64

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from staticgrad.ops.pytree import LEAF, flatten, loop_operands, ordered, paths, text, unflatten
-from staticgrad.static.fetches import _container as fetches
+from staticgrad.static.feeds import _container as fetches
 from staticgrad.tracing.outputs import container as results
 
 Pair = namedtuple("Pair", "first second")

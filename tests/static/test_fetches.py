@@ -7,7 +7,7 @@ import pytest
 
 from staticgrad.errors import GraphError
 from staticgrad.static import Graph, Session, Variable, constant, group, placeholder
-from staticgrad.static.fetches import flatten, is_flat, rebuilder
+from staticgrad.static.feeds import flatten, is_flat, rebuilder
 
 Pair = namedtuple("Pair", "first second")
 

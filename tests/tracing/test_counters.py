@@ -10,7 +10,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn, optim
-from staticgrad.tracing.fast_call import FALLBACK
+from staticgrad.tracing.step_loop import FALLBACK
 
 
 class Meter:

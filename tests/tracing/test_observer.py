@@ -14,7 +14,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.base import garbage
 from staticgrad.tracing.frames import WORD, code_of, places, trace_instructions, word
-from staticgrad.tracing.observer.object_ages import ObjectAges
+from staticgrad.tracing.observer.python_types import ObjectAges
 
 X = np.ones(3, np.float32)
 

@@ -284,7 +284,7 @@ def test_plans_that_disagree_about_a_decision_leave_it_to_eager_mode(monkeypatch
         raise DecisionMissed.of(0, not self.road[0])
 
     monkeypatch.setattr(Specialization, "execute", execute)
-    monkeypatch.setattr(step, "_fast", lambda given: sg.tracing.fast_call.FALLBACK)
+    monkeypatch.setattr(step, "_fast", lambda given: sg.tracing.step_loop.FALLBACK)
     assert step(sg.ones(2)).tolist() == [2, 2]
     assert sorted(runs) == [(False,), (True,)]
 

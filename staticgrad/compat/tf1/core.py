@@ -14,7 +14,7 @@ from ...base.signals import module
 from ...base.types import FLOATING, TensorType, UnrankedType, bool_, float64, normalize_axis
 from ...compiler.backend.cpu import ARM, X86
 from ...distributed import get_rank, get_world_size, init_process_group, is_initialized
-from ...distributions.quantiles import gamma_quantile
+from ...distributions.utils import gamma_quantile
 from ...errors import ArgumentError, GraphError, IndexRangeError, StaticgradError, UnknownExtentError, user_line
 from ...functional import cross_entropy, pad
 from ...functional import log_softmax as functional_log_softmax
@@ -44,14 +44,12 @@ from ...ops.sized import counted_op, different, nonzero_op, positions_op
 from ...static import Operation as Effect
 from ...static import Variable as StaticVariable
 from ...static import get_default_session
-from ...static.defaults import session_or_default
-from ...static.feeds import Feed
-from ...static.fetches import flatten
+from ...static.dependencies import session_or_default
+from ...static.feeds import Feed, flatten, placeholder_of
 from ...static.graphs import SourceRun, begin_default_graph, element, using
 from ...static.graphs import named as node_named
-from ...static.inputs import placeholder_of
 from ...static.variables import updated
-from ...utils.tensorboard.records import fill_histogram, fill_image, fill_text, protocol
+from ...utils.tensorboard.writer import fill_histogram, fill_image, fill_text, protocol
 
 __all__ = [
     "ARM", "ArgumentError", "Condition", "Container", "Definition", "Effect", "F", "FLOATING", "Feed", "GraphError",

@@ -29,7 +29,6 @@ import numpy as np
 from llvmlite import ir
 
 from . import arithmetic
-from .kernel_definitions import definition_of
 from .kernel_types import (
     BUFFERS,
     I64,
@@ -53,8 +52,7 @@ from .kernel_types import (
     type_of,
     value,
 )
-from .kernel_variables import Loop, Slot, Variables, joined
-from .loop_hints import hint
+from .kernel_variables import Loop, Slot, Variables, definition_of, hint, joined
 
 FUNCTIONS: dict[Any, Callable[..., Operand]] = {
     abs: arithmetic.magnitude,

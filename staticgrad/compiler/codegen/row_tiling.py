@@ -34,7 +34,6 @@ from ..fusion.broadcast_rank import FULL, ROW, SCALAR, SPREAD, fused_as, origin
 from ..fusion.fuse import Group
 from ..fusion.iteration_domain import split_strides
 from ..fusion.layout import Layouts, count, row_run
-from ..fusion.matrix_vector_forms import Dot, find_matrix_vector_forms
 from ..fusion.node_facts import inlined
 from .accumulators import CHUNK_COLUMN, COLUMNS
 from .loop_ir import (
@@ -68,7 +67,7 @@ from .loop_ir import (
     rewritten,
     tiled,
 )
-from .loop_nest import cost
+from .loop_nest import Dot, cost, find_matrix_vector_forms
 from .parameters import BufferRef, Parameters
 
 BLOCK = 64

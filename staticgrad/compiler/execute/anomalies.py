@@ -12,8 +12,7 @@ import numpy as np
 
 from ...errors import AnomalyError
 from ...ir import Node, Subgraph
-from ...ir.interpret import interpret
-from ...ir.subgraph import watched
+from ...ir.subgraph import interpret, watched
 
 if TYPE_CHECKING:
     from .plan import Plan

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 LANGUAGE = Path(kernel_cache.__file__).parent
 SHARED = (
-    "arithmetic.py", "code_generation.py", "cpu.py", "dialect.py", "kernel_compiler.py", "kernel_definitions.py",
-    "kernel_types.py", "kernel_variables.py", "llvm.py", "loop_hints.py", "vectors.py",
+    "arithmetic.py", "code_generation.py", "cpu.py", "dialect.py", "kernel_compiler.py",
+    "kernel_types.py", "kernel_variables.py", "llvm.py",
     *(f"elementary/{path.name}" for path in sorted((LANGUAGE / "elementary").glob("*.py"))),
 )  # fmt: skip
 """The modules of the kernels' language, by their paths in `backend/`."""

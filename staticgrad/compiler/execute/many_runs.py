@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import StaticgradError
 from ..backend import abi as t
-from ..runtime.allocation import room
+from ..runtime.plan_memory import room
 from .fastcall import address, numbers
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ..backend import kernel_cache
 from ..backend.machine_code import Code, Wanted, code, tiers
 from ..lower.instructions import STRIDED, WORD, Buffer
 from ..runtime import loader, thread_pool
-from ..runtime.allocation import keepers
+from ..runtime.plan_memory import keepers
 from ..runtime.threads import get_num_threads
 from .fastcall import Block, address, block, numbers
 

@@ -23,10 +23,9 @@ from ..backend import abi as t
 from ..backend import kernel_cache
 from ..backend.machine_code import arrive
 from ..lower.instructions import PER_RUN, Buffer, Instruction, Memory
-from ..lower.placement import free_stacks, lacks
-from ..runtime import loader, thread_pool, threads
-from ..runtime.allocation import give_up_spare, room
-from . import bound_arrays
+from ..lower.stream import free_stacks, lacks
+from ..runtime import loader, plan_memory, thread_pool, threads
+from ..runtime.plan_memory import give_up_spare, room
 from .fastcall import Block, Spec, address, block, fast_call
 from .outputs import Results, copied
 
@@ -55,7 +54,7 @@ ATOMIC_COPY = 256
 
 def _child() -> None:
     """After a fork: plans that other threads ran are no longer in use."""
-    for plan in list(bound_arrays.plans.values()):
+    for plan in list(plan_memory.plans.values()):
         if not plan.lock._is_owned():
             plan.busy[0] = 0
 
@@ -149,7 +148,7 @@ class Plan:
         self.results = Results(self.fetches)
         self.control = self._control()
         self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
-        bound_arrays.made(self)
+        plan_memory.made(self)
 
     def _begin_to_learn(self, shared: Sequence[Instruction]) -> None:
         """Have runs measure which of these instructions are worth sharing."""
@@ -238,7 +237,7 @@ class Plan:
                 bound[cell] = array
                 moved = True
         if moved:
-            bound_arrays.changed()
+            plan_memory.changed()
             if self.results.moving:
                 self.results.point()
 

@@ -41,7 +41,7 @@ from ..backend.abi import (
 from ..backend.machine_code import Code, Wanted, own
 from ..lower.exchange_state import Exchanges, GroupExchanges
 from ..lower.instructions import Buffer, Instruction, LoopInstruction, Memory, Place
-from ..lower.placement import Placement
+from ..lower.stream import Placement
 from ..runtime import thread_pool
 from .plan import Plan
 

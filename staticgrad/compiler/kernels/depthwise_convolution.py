@@ -1,4 +1,4 @@
-"""Convolution along the rows of planes, for groups of few channels, from tables that `ops/depthwise_tables.py` makes.
+"""Convolution along the rows of planes, for groups of few channels, from tables that `ops/convolution_tables.py` makes.
 
 A source plane is copied into a frame of zeros, with rows and columns sorted by their residue modulo the stride. Neighboring
 pixels of the result then read neighboring elements at each tap, and the whole result plane, in rows as long as the frame's,
@@ -21,7 +21,7 @@ The range is over chunks of planes of the weights.
 from staticgrad.compiler.backend.dialect import *
 
 # kernels
-from staticgrad.compiler.backend.intrinsics.row_spans import add_dots, put_span, shift, split_pairs
+from staticgrad.compiler.backend.intrinsics.vector_tiles import add_dots, put_span, shift, split_pairs
 from staticgrad.compiler.backend.intrinsics.vector_tiles import at
 
 

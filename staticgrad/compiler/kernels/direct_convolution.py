@@ -40,7 +40,7 @@ chunks of (group, block of lanes, EIGHT taps), and no sums of chunks are to be j
 from staticgrad.compiler.backend.dialect import *
 
 # kernels
-from staticgrad.compiler.backend.intrinsics.row_spans import shift, transpose_to
+from staticgrad.compiler.backend.intrinsics.vector_tiles import shift, transpose_to
 from staticgrad.compiler.backend.intrinsics.vector_tiles import (
     add_rows,
     add_runs,

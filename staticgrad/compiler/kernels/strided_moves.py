@@ -8,7 +8,7 @@ from staticgrad.compiler.backend.dialect import *
 
 # kernels
 
-from staticgrad.compiler.backend.intrinsics.row_spans import turn_tile
+from staticgrad.compiler.backend.intrinsics.vector_tiles import turn_tile
 from staticgrad.compiler.backend.intrinsics.vector_tiles import at
 
 

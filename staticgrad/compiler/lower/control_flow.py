@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # batch sharding -------------------------------------------------------------------------------------------------------
 
-# Batch sharding: a loop over independent rows of a batch is cut into shards, one per thread; see `runtime/batch_shards.py`.
+# Batch sharding: a loop over independent rows of a batch is cut into shards, one per thread (`shards` of the runtime).
 #
 # The analysis is of memory, not of operations: of everything that an iteration writes, row b of the batch reads row b only.
 # Memory outside the loop and items of stacks are only read, so they may be read anywhere.

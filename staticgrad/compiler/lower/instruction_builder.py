@@ -22,8 +22,7 @@ from ..schedule.order import CHECKED, Schedule, ScheduleNode
 from . import control_flow, exchanges, native_calls
 from .instructions import STRIDED, Buffer, Instruction, Memory, Place, memory_of
 from .memory import bound, lay_out
-from .placement import Placement
-from .stream import InstructionStream
+from .stream import InstructionStream, Placement
 
 PARALLEL_WORK = 150_000
 """Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 3 us."""

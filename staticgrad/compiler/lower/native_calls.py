@@ -85,7 +85,7 @@ def gemm(b: GraphLowering, node: Node, call: Gemm) -> None:
 
 
 def _packing(m: int, n: int, k: int, x: tuple[int, int], y: tuple[int, int], size: int) -> str:
-    """Why the operands are copied in the order of tiles, see `gemm_blocks.py`; empty where they are read in place. x, y:
+    """Why the operands are copied in the order of tiles, see `gemm_products.py`; empty where they are read in place. x, y:
     whether A and B are transposed, and the distance of their rows as they are stored.
 
     Tiles that read operands in place do well until these outgrow the L2 cache, or lie in steps of more than a page, which

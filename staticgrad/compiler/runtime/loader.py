@@ -12,8 +12,9 @@ from ..backend.machine_code import NOW, SOON, Wanted, arrive, code, pool, tiers
 OPERANDS = {"step": 8, "steps": 12, "hold_calls": 1}
 """The functions of the runtime that Python calls, with the number of their operands."""
 MODULES = {
-    "call": "fastcall_body", "hold_calls": "instruction_loop", "step": "instruction_loop", "worker": "worker",
-    "control": "control_instructions", "exchange": "exchange_instructions", "shards": "batch_shards", "steps": "run_loop",
+    "call": "fastcall_body", "hold_calls": "instruction_loop", "step": "instruction_loop", "worker": "work_sharing",
+    "control": "control_instructions", "exchange": "exchange_instructions", "shards": "control_instructions",
+    "steps": "instruction_loop",
 }  # fmt: skip
 """The modules of all functions that are called from outside."""
 PLANS = ("call", "hold_calls", "step", "worker")
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
     def steps(*words: int) -> int:
         """steps(step, plan, table, width, ids, first, last, copies, count, random, draws, resume): many runs; see
-        `runtime/run_loop.py`."""
+        `runtime/instruction_loop.py`."""
 
     def hold_calls(hold: int) -> int:
         """Lock the number of BLAS's threads, until `hold[4]` is 0 again; see `runtime/instruction_loop.py`."""

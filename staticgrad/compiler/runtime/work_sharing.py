@@ -18,12 +18,13 @@ A pool is a block of int64 words, on cache lines of their own where many threads
     PLACES   see `placement.py`
 """
 
-from ..backend.abi import ASLEEP, CALLS, DONE, GRACE, JOB, LONGEST, OWNER, PATIENCE, SHUN, SHUNNED, TICKET
+from ..backend.abi import ASLEEP, CALLS, DONE, GRACE, JOB, LINGER, LONGEST, OWNER, PATIENCE, SHUN, SHUNNED, STINT, STOP, TICKET
 from ..backend.runtime_builtins import (
     atomic_add,
     call_get,
     call_kernel,
     call_with,
+    entry,
     exchange,
     nanoseconds,
     pause,
@@ -32,7 +33,7 @@ from ..backend.runtime_builtins import (
     poke,
     poke_shared,
 )
-from .placement import keep_off
+from .placement import keep_off, let_go, place_of, sleeps
 
 
 def take(pool):
@@ -109,3 +110,42 @@ def share(pool, kernel, buffers, sizes, start, stop, chunks):
             more = take(pool)
         join(pool, chunks, begun)
         poke_shared(pool + OWNER, 0)
+
+
+# the function of a worker thread -------------------------------------------------------------------------------------
+
+
+@entry
+def worker(pool):
+    """Take chunks, spin for more, then sleep, until the pool is stopped.
+
+    Between chunks it lets other processes run now and then. Otherwise the system would interrupt it in one, and the plan would
+    wait for that chunk until the other process has had its time.
+    """
+    place = place_of(pool)
+    idle = 0
+    since = nanoseconds()
+    while peek_shared(pool + STOP) == 0:
+        ticket = peek_shared(pool + TICKET)
+        if (ticket & 0xFFFF) < (ticket >> 16):
+            if nanoseconds() - since > STINT:
+                call_get(peek(pool + CALLS + 32))
+                since = nanoseconds()
+            take(pool)
+            idle = 0
+            continue
+        pause()
+        idle += 1
+        if idle >= LINGER:
+            mutex, condition = peek(pool + CALLS + 40), peek(pool + CALLS + 48)
+            call_with(peek(pool + CALLS), mutex, 0)
+            sleeps(place, 1)
+            atomic_add(pool + ASLEEP, 1)
+            if peek_shared(pool + STOP) == 0:
+                call_with(peek(pool + CALLS + 16), condition, mutex)
+            atomic_add(pool + ASLEEP, -1)
+            sleeps(place, 0)
+            call_with(peek(pool + CALLS + 8), mutex, 0)
+            let_go(pool, place)
+            idle = 0
+    return 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import ArgumentError
-from ..objects import broadcast_object_list
+from ..collectives import broadcast_object_list
 from ..process_groups import get_rank, is_initialized
 from .stateful import state_of
 

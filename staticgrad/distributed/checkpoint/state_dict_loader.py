@@ -16,8 +16,7 @@ from ...eager.grad_mode import no_grad
 from ...errors import ArgumentError, ShapeError
 from ...safetensors import safe_open
 from ...serialization.storages import SerializationError
-from ..collectives import cut
-from ..objects import broadcast_object_list
+from ..collectives import broadcast_object_list, cut
 from . import index
 from .index import BytesStorageMetadata, Keys, Metadata, Shard, TensorStorageMetadata
 from .state_dict_saver import ALONE, folder_of, group_of, states, together

@@ -21,8 +21,7 @@ from ...eager import Tensor
 from ...errors import ArgumentError, ShapeError
 from ...safetensors import to_bytes
 from ...serialization.storages import SerializationError
-from ..collectives import cut
-from ..objects import all_gather_object
+from ..collectives import all_gather_object, cut
 from ..process_groups import is_initialized, member
 from . import index
 from .index import BytesStorageMetadata, ChunkStorageMetadata, Keys, Metadata, Shard, TensorStorageMetadata

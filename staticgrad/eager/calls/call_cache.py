@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from ...base.bounded import Bounded
+from ...base.tables import Bounded
 
 OF_THREAD = 4096
 """Entries of a thread."""

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.bounded import Bounded
 from ...base.signals import module
+from ...base.tables import Bounded
 from ...ir import OpDef
 from ...operators import OpenNumbers
 from ..grad_mode import modes

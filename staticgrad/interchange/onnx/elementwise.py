@@ -1,4 +1,4 @@
-"""ONNX's elementwise ops and products of matrices."""
+"""ONNX's elementwise ops, products of matrices, reductions and quantized numbers."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from ...ops.control.subgraph_tracing import symbol
 from ...ops.pytree import flatten
 from ...static import Graph as StaticGraph
 from ...static import get_default_session, placeholder
-from . import write_elementwise, write_layers, write_shapes
+from . import write_elementwise, write_layers
 from .dynamic_extents import dynamic_axes_of, generalized, generalized_by, open_axes
 from .records import BUFFERS
 from .writing import OPSET, Name, Scope, UnwrittenError, value_info
@@ -80,7 +80,7 @@ def _older(graph: Any, constants: dict[str, Any], version: int) -> None:
                 _older(attribute.g, constants, version)
 
 
-FAMILIES = (write_elementwise, write_shapes, write_layers)
+FAMILIES = (write_elementwise, write_elementwise, write_layers)
 """The modules that enter writers."""
 
 

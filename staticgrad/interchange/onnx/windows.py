@@ -1,4 +1,4 @@
-"""ONNX's convolutions and poolings."""
+"""ONNX's convolutions, poolings and changes of resolution."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from ...functional import local_response_norm
 from ...operators import F
 from .elementwise import like, whole
 from .records import Call, T, reader
+
+# ONNX's changes of resolution: each axis by a matrix, or by positions; and samples at given places -------------------
 
 Ints = tuple[int, ...] | None
 

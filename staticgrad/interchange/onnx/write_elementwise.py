@@ -1,4 +1,4 @@
-"""Elementwise ops of the IR as ONNX nodes."""
+"""Ops of the IR as ONNX nodes: elementwise ones, and those that move, pick, reduce and order elements."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...ir import Node
+from ...ops.slicing import indices_of
 from .records import CODES
-from .writing import WRITERS, Name, Scope, writer
+from .writing import WRITERS, Name, Scope, UnwrittenError, static_shape, writer
 
 ONE_TO_ONE = {
     "abs": "Abs", "acos": "Acos", "acosh": "Acosh", "add": "Add", "asin": "Asin", "asinh": "Asinh", "atan": "Atan",
@@ -181,3 +182,210 @@ def _shift(b: Scope, node: Node, x: Name, y: Name) -> Name:
     if node.op.name == "bitwise_left_shift":
         return b.add("Mul", [x, power])
     return b.add("Div", [b.add("Sub", [x, b.add("Mod", [x, power], fmod=0)]), power])
+
+
+# ops of the IR that move, pick, reduce and order elements, as ONNX nodes ---------------------------------------------
+
+
+@writer("reshape", "expand_dims", "squeeze", "reshape_like", "fit")
+def _reshape(b: Scope, node: Node, x: Name, *like: Name) -> Name:
+    return b.add("Reshape", [x, b.ints(static_shape(node))], allowzero=int(0 in node.type.shape))
+
+
+@writer("permute")
+def _permute(b: Scope, node: Node, x: Name) -> Name:
+    return b.add("Transpose", [x], perm=list(node.attrs["axes"]))
+
+
+@writer("broadcast_to", "broadcast_like")
+def _broadcast(b: Scope, node: Node, x: Name, *like: Name) -> Name:
+    return b.add("Expand", [x, b.ints(static_shape(node))])
+
+
+@writer("slice")
+def _slice(b: Scope, node: Node, x: Name) -> Name:
+    extents = static_shape(node.inputs[0])
+    starts, ends, axes, steps = [], [], [], []
+    for axis, (s, extent) in enumerate(zip(node.attrs["slices"], extents, strict=False)):
+        first, last, step = (s % extent, s % extent + 1, 1) if isinstance(s, int) else indices_of(s, extent)
+        if (first, last, step) != (0, extent, 1):
+            starts.append(first)
+            ends.append(last if last >= 0 else -extent - 1)
+            axes.append(axis)
+            steps.append(step)
+    if axes:
+        x = b.add("Slice", [x, b.ints(starts), b.ints(ends), b.ints(axes), b.ints(steps)])
+    return b.add("Reshape", [x, b.ints(static_shape(node))], allowzero=int(0 in node.type.shape))
+
+
+@writer("unslice")
+def _unslice(b: Scope, node: Node, x: Name, like: Name) -> Name:
+    """Zeros around x; where its elements are apart, a scatter of them."""
+    extents = static_shape(node)
+    places = np.arange(math.prod(extents)).reshape(extents)
+    key = tuple(s if isinstance(s, int) else slice(*s) for s in node.attrs["slices"])
+    flat = places[(*key, ...)].reshape(-1, 1)
+    zeros = b.constant(np.zeros(math.prod(extents), node.type.dtype))
+    put = b.add("ScatterND", [zeros, b.constant(flat, np.int64), b.add("Reshape", [x, b.ints([-1])])])
+    return b.add("Reshape", [put, b.ints(extents)], allowzero=int(0 in extents))
+
+
+@writer("diagonal", "unfold")
+def _at_strides(b: Scope, node: Node, x: Name) -> Name:
+    """The elements by their places in the flattened operand."""
+    extents = static_shape(node.inputs[0])
+    places = node.op.eval(np.arange(math.prod(extents)).reshape(extents), **node.attrs)
+    return b.add("Gather", [b.add("Reshape", [x, b.ints([-1])]), b.constant(places, np.int64)], axis=0)
+
+
+@writer("concatenate")
+def _concatenate(b: Scope, node: Node, *xs: Name) -> Name:
+    return b.add("Concat", xs, axis=node.attrs["axis"])
+
+
+@writer("index_along")
+def _index_along(b: Scope, node: Node, x: Name) -> Name:
+    axis, shape = node.attrs["axis"], static_shape(node)
+    return b.constant(np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))]), node.type.dtype)
+
+
+# reductions
+
+
+def _reduction(name: str, op: str) -> None:
+    @writer(name)
+    def write(b: Scope, node: Node, x: Name) -> Name:
+        axes, keep = node.attrs["axis"], int(node.attrs["keepdims"])
+        if node.inputs[0].type.dtype != node.type.dtype:
+            x = b.add("Cast", [x], to=CODES[node.type.dtype])
+        return b.add(op, [x, b.ints(axes)], keepdims=keep, noop_with_empty_axes=1)
+
+
+for _name, _op in (("sum", "ReduceSum"), ("mean", "ReduceMean"), ("max", "ReduceMax"), ("min", "ReduceMin"),
+                   ("logsumexp", "ReduceLogSumExp")):  # fmt: skip
+    _reduction(_name, _op)
+
+
+@writer("all", "any")
+def _logical(b: Scope, node: Node, x: Name) -> Name:
+    number = b.add("Cast", [x], to=CODES[np.dtype(np.int32)])
+    op = "ReduceMin" if node.op.name == "all" else "ReduceMax"
+    found = b.add(op, [number, b.ints(node.attrs["axis"])], keepdims=int(node.attrs["keepdims"]), noop_with_empty_axes=1)
+    return b.add("Cast", [found], to=CODES[np.dtype(np.bool_)])
+
+
+@writer("prod")
+def _prod(b: Scope, node: Node, x: Name) -> Name:
+    return b.add("ReduceProd", [x, b.ints(node.attrs["axis"])], keepdims=int(node.attrs["keepdims"]))
+
+
+@writer("argmax", "argmin")
+def _position(b: Scope, node: Node, x: Name) -> Name:
+    axis, keep = node.attrs["axis"], int(node.attrs["keepdims"])
+    op = "ArgMax" if node.op.name == "argmax" else "ArgMin"
+    if axis is None:
+        flat = b.add("Reshape", [x, b.ints([-1])])
+        found = b.add(op, [flat], axis=0, keepdims=0)
+        return b.add("Reshape", [found, b.ints(static_shape(node))])
+    axis = axis[0] if isinstance(axis, tuple) else axis
+    return b.add(op, [x], axis=axis, keepdims=keep)
+
+
+@writer("argsort")
+def _argsort(b: Scope, node: Node, x: Name) -> Name:
+    axis = node.attrs["axis"]
+    count = b.ints([static_shape(node)[axis]])
+    return b.several("TopK", [x, count], 2, axis=axis, largest=int(node.attrs["descending"]))[1]
+
+
+@writer("topk_index")
+def _top(b: Scope, node: Node, x: Name) -> Name:
+    a = node.attrs
+    return b.several("TopK", [x, b.ints([a["k"]])], 2, axis=a["axis"], largest=int(a["largest"]))[1]
+
+
+@writer("softmax", "log_softmax")
+def _softmax(b: Scope, node: Node, x: Name) -> Name:
+    op = "Softmax" if node.op.name == "softmax" else "LogSoftmax"
+    axes = node.attrs["axis"]
+    if isinstance(axes, tuple):
+        if len(axes) != 1:
+            raise UnwrittenError(f"onnx.export: {node.op.name} over {len(axes)} axes has no ONNX counterpart", where=node.where)
+        (axes,) = axes
+    return b.add(op, [x], axis=axes)
+
+
+@writer("cumsum", "cumprod")
+def _cumulative(b: Scope, node: Node, x: Name) -> Name:
+    if node.op.name == "cumsum":
+        return b.add("CumSum", [x, b.constant(node.attrs["axis"], np.int64)])
+    return _cumulative_product(b, node, x)
+
+
+def _cumulative_product(b: Scope, node: Node, x: Name) -> Name:
+    """Products of ever longer parts: the op set of this version has no running product."""
+    axis, shape, reverse = node.attrs["axis"], static_shape(node), node.attrs["reverse"]
+    extent, shift = shape[axis], 1
+
+    def part(begin: int, end: int) -> Name:
+        return b.add("Slice", [x, b.ints([begin]), b.ints([end]), b.ints([axis])])
+
+    def joined(kept: Name, rest: Name) -> Name:
+        return b.add("Concat", [rest, kept] if reverse else [kept, rest], axis=axis)
+
+    if node.attrs["exclusive"]:
+        ones = b.constant(np.ones([1 if i == axis else n for i, n in enumerate(shape)], node.type.dtype))
+        x = joined(ones, part(1, extent) if reverse else part(0, extent - 1))
+    while shift < extent:
+        first, last = part(0, extent - shift), part(shift, extent)
+        x = joined(part(extent - shift, extent) if reverse else part(0, shift), b.add("Mul", [first, last]))
+        shift *= 2
+    return x
+
+
+# positions
+
+
+@writer("gather", "pick")
+def _gather(b: Scope, node: Node, x: Name, index: Name, *more: Name) -> Name | None:
+    return None if more else b.add("Gather", [x, index], axis=node.attrs["axis"])
+
+
+def _wide(b: Scope, index: Node, name: Name, shape: Any) -> Name:
+    return name if index.type.shape == tuple(shape) else b.add("Expand", [name, b.ints(shape)])
+
+
+@writer("take_along_axis")
+def _take_along(b: Scope, node: Node, x: Name, index: Name) -> Name:
+    axis, shape = node.attrs["axis"], static_shape(node)
+    source = [extent if i == axis else shape[i] for i, extent in enumerate(static_shape(node.inputs[0]))]
+    if tuple(source) != node.inputs[0].type.shape:
+        x = b.add("Expand", [x, b.ints(source)])
+    return b.add("GatherElements", [x, _wide(b, node.inputs[1], index, shape)], axis=axis)
+
+
+@writer("scatter_along_axis")
+def _scatter_along(b: Scope, node: Node, g: Name, like: Name, index: Name) -> Name:
+    zeros = b.constant(np.zeros(static_shape(node), node.type.dtype))
+    index = _wide(b, node.inputs[2], index, static_shape(node.inputs[0]))
+    return b.add("ScatterElements", [zeros, index, g], axis=node.attrs["axis"], reduction="add")
+
+
+@writer("put_add")
+def _put_add(b: Scope, node: Node, values: Name, like: Name, index: Name) -> Name:
+    """Rows added along an axis: the axis goes to the front, and the rows to their places."""
+    axis, shape = node.attrs["axis"], static_shape(node)
+    order = [axis, *(i for i in range(len(shape)) if i != axis)]
+    picked = node.inputs[2].type.ndim
+    source = [*range(axis, axis + picked), *range(axis), *range(axis + picked, node.inputs[0].type.ndim)]
+    rows = b.add("Transpose", [values], perm=source)
+    places = b.add("Unsqueeze", [index, b.ints([picked])])
+    zeros = b.constant(np.zeros([shape[i] for i in order], node.type.dtype))
+    total = b.add("ScatterND", [zeros, places, rows], reduction="add")
+    return b.add("Transpose", [total], perm=[order.index(i) for i in range(len(order))])
+
+
+@writer("index_add")
+def _index_add(b: Scope, node: Node, x: Name, values: Name, index: Name) -> Name:
+    places = b.add("Unsqueeze", [index, b.ints([node.inputs[2].type.ndim])])
+    return b.add("ScatterND", [x, places, values], reduction="add")

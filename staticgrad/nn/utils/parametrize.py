@@ -11,9 +11,9 @@ from ...eager import Tensor, no_grad
 from ...eager.inplace import replace
 from ...errors import ArgumentError
 from ..containers import ModuleDict, ModuleList
-from ..members import BUFFER, PARAMETER
 from ..module import Module
 from ..parameter import Parameter
+from ..state_dict import BUFFER, PARAMETER
 
 NAME = "parametrizations"
 _cache: dict[tuple[int, str], Any] = {}

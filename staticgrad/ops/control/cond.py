@@ -16,7 +16,7 @@ from ..known_values import KNOWN, computed, decided, value_of
 from ..leaves import fits
 from ..pytree import flatten, paths, text, unflatten
 from ..random import stream
-from . import under_transforms
+from . import carries
 from .branch_effects import assign_results, current_values
 from .carries import check_callable, check_scalar, eager_tensors, graph_for, own
 from .subgraph_tracing import Draws, Traced, outputs, symbol
@@ -42,9 +42,9 @@ def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..
     check_callable("false_fn", false_fn)
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = tuple(operands[0])
-    level = under_transforms.innermost()
+    level = carries.innermost()
     if level is not None and isinstance(pred, Operators) and (level.loops or isinstance(pred, Symbol)):
-        under: Output = under_transforms.cond(level, cond, pred, lambda: true_fn(*operands), lambda: false_fn(*operands))
+        under: Output = carries.cond(level, cond, pred, lambda: true_fn(*operands), lambda: false_fn(*operands))
         return under
     decided = not hasattr(pred, "dtype") or isinstance(pred, np.generic)
     graph = None if decided else graph_for([pred])

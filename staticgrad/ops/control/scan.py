@@ -11,10 +11,10 @@ from ...base.types import INEXACT, TensorType
 from ...errors import ArgumentError, ShapeError
 from ...ir import REGISTRY, Graph
 from ...operators import Carry, F, Output, Symbol, apply, public
-from ..adjoint import as_written
+from ..broadcasting import as_written
 from ..pytree import flatten, paths, text, unflatten
 from ..random import stream
-from . import under_transforms
+from . import carries
 from .branch_effects import assign_results, current_values
 from .carries import InGraph, check_callable, check_carries, check_structure, eager_tensors, graph_for, iterations, own
 from .loop_operands import trip_count
@@ -56,9 +56,9 @@ def scan(
         length = iterations(length, "scan: length", 0)
     elif not items:
         raise ArgumentError("scan: with no xs the number of iterations has to be given", "pass length=n")
-    level = under_transforms.innermost()
+    level = carries.innermost()
     if level is not None and level.loops:
-        return under_transforms.scan(  # type: ignore[no-any-return]
+        return carries.scan(  # type: ignore[no-any-return]
             level, scan, fn, init, xs, length=length, reverse=reverse, checkpoint_every=checkpoint_every
         )
     job = _Scan(fn, spec, item_spec, reverse)
@@ -119,7 +119,7 @@ class _Scan:
     def eager(self, carry: list[Any], items: list[Any], length: int | None) -> tuple[Any, Any]:
         n = _length(items, length)
         if n is None:
-            raise under_transforms.no_loop("scan")
+            raise carries.no_loop("scan")
         made: list[list[Any]] = []
         for t in reversed(range(n)) if self.reverse else range(n):
             carry, ys = self._step(carry, [x[t] for x in items])

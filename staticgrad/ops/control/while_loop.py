@@ -1,4 +1,4 @@
-"""`while_loop`: a Python loop on eager tensors, in a graph a node with subgraphs."""
+"""`while_loop`: a Python loop on eager tensors, in a graph a node with subgraphs, whose variables may change their shapes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import Any, overload
 
 import numpy as np
 
-from ...base.types import TensorType, bool_
-from ...errors import GraphError
-from ...ir import REGISTRY, Graph
-from ...operators import Array, F, Lifted, Symbol, Tensor, TensorLike, apply, public, state
-from ..adjoint import as_written
-from ..pytree import flatten, paths, unflatten
+from ...base.types import Shape, TensorType, UnrankedType, bool_, int64, shape_text
+from ...errors import ArgumentError, GraphError, ShapeError
+from ...ir import REGISTRY, Graph, Node, Subgraph
+from ...operators import Array, F, Lifted, Symbol, Tensor, TensorLike, apply, has_rank, public, state
+from ..broadcasting import as_written
+from ..deferred import Definition, defer, values_read, written_body, written_nodes
+from ..known_values import KNOWN, NeedsValues, computed, decided, value_of
+from ..leaves import fits
+from ..pytree import LEAF, Structure, flatten, paths, unflatten
 from ..random import stream
-from . import under_transforms
+from . import carries
 from .branch_effects import assign_results, current_values
 from .carries import (
     InGraph,
@@ -28,8 +31,121 @@ from .carries import (
     iterations,
     own,
 )
-from .growing import Growing, invariant, leaf_shapes
 from .subgraph_tracing import COUNTER, Draws, Traced, outputs, symbol
+
+# loops whose variables change their shapes ---------------------------------------------------------------------------
+
+# They are written iteration by iteration when the shapes at their entry are known.
+#
+# The functions of the loop run once, on parameters with the extents that all iterations share, and make two subgraphs. The loop
+# is a deferred operation over the tensors that they read. Where one iteration leaves all shapes as they are, it becomes the
+# loop of `while_loop`; elsewhere the bodies of all iterations follow one another, each for its shapes. So a plan holds native
+# code for every shape, and gradients of any order are those of straight code. The condition has to follow from constants,
+# extents and feeds, or an operand says how many iterations there are.
+
+
+class Growing:
+    """A loop over subgraphs of constants and variables. kinds: of the variables in all iterations."""
+
+    def __init__(self, cond: Subgraph, body: Subgraph, operands: Sequence[Symbol], kinds: Sequence[TensorType]):
+        self.cond, self.body, self.kinds = cond, body, list(kinds)
+        self.operands = list(operands)
+        """The constants, then the first values of the variables."""
+        self.consts = len(self.operands) - len(self.kinds)
+
+    def results(self, graph: Graph) -> list[Symbol]:
+        """The last variables. A graph with calls of Python has the iterations counted where the condition reads a value that is
+        known in the run only."""
+        operands, definition = self.operands, Definition(self._written)
+        call = getattr(graph, "host_call", None)
+        if call is not None and not state.inside and any(map(computed, values_read(graph, definition, operands))):
+            kind = TensorType((), int64)
+            (count,) = call(operands, lambda arrays: [np.asarray(self.count(arrays), int64)], [kind], "while/count", "LoopCond")
+            operands, definition = [Symbol(graph, count.node), *operands], Definition(self._counted)
+        return defer(graph, definition, operands, self.kinds)
+
+    def count(self, arrays: Sequence[np.ndarray]) -> int:
+        """The number of iterations for these operands, found by NumPy."""
+        consts, carries, done = list(arrays[: self.consts]), list(arrays[self.consts :]), 0
+        while self.cond.eval([*consts, *carries])[0]:
+            carries, done = self.body.eval([*consts, *carries]), done + 1
+        return done
+
+    def _counted(self, operands: list[Symbol]) -> list[Any]:
+        return self._written(operands[1:], int(value_of(operands[0])))
+
+    def _written(self, operands: list[Symbol], total: int | None = None) -> list[Any]:
+        graph, nodes = operands[0].graph, [x.node for x in operands]
+        consts, carries = nodes[: self.consts], nodes[self.consts :]
+        after = written_nodes(graph, self.body, [*consts, *carries], KNOWN[graph])
+        if [n.type for n in after] == [n.type for n in carries]:
+            try:
+                return self._native(graph, consts, carries)
+            except NeedsValues:  # a shape in the body depends on a variable
+                pass
+        done = 0
+        while self._going(graph, consts, carries) if total is None else done < total:
+            carries = written_nodes(graph, self.body, [*consts, *carries], KNOWN[graph]) if done else after
+            done += 1
+        decided(graph, f"while_loop: {done} iterations are written one after the other, because their shapes differ")
+        return [Symbol(graph, n) for n in carries]
+
+    def _going(self, graph: Graph, consts: Sequence[Node], carries: Sequence[Node]) -> bool:
+        (verdict,) = written_nodes(graph, self.cond, [*consts, *carries], KNOWN[graph])
+        return bool(value_of(Symbol(graph, verdict)))
+
+    def _native(self, graph: Graph, consts: list[Node], carries: list[Node]) -> list[Any]:
+        """The loop whose variables keep their shapes."""
+        given = [*consts, *carries]
+        places = [*range(self.consts), *[None] * len(carries)]
+        kinds = [n.type for n in given]
+        body, cond = (written_body(part, kinds, places, given, KNOWN[graph]) for part in (self.body, self.cond))
+        node = apply(
+            REGISTRY["loop"], *(Symbol(graph, n) for n in given), body=body, cond=cond, consts=self.consts,
+            carries=len(carries), length=None, reverse=False, count=False, remat=False,
+        )  # fmt: skip
+        return outputs(node, len(carries))
+
+
+# shapes ---------------------------------------------------------------------------------------------------------------
+
+
+def leaf_shapes(structure: Structure, shapes: Any, at: str = "shape_invariants") -> list[Any]:
+    """The shapes of the leaves, from a nest of shapes of this structure. Raises ArgumentError for another structure."""
+    if structure is LEAF:
+        return [shapes]
+    keys = range(len(structure.items)) if structure.keys is None else structure.keys
+    fitting = isinstance(shapes, dict) and set(shapes) == set(keys)
+    if structure.keys is None:
+        fitting = isinstance(shapes, (list, tuple)) and len(shapes) == len(keys)
+    if not fitting:
+        raise ArgumentError(f"{at} has to have the structure of loop_vars: one shape for each tensor")
+    return [
+        shape
+        for key, part in zip(keys, structure.items, strict=True)
+        for shape in leaf_shapes(part, shapes[key], f"{at}[{key!r}]")
+    ]
+
+
+def invariant(name: str, entering: Any, shape: Any) -> TensorType:
+    """The type of a loop variable in all iterations. shape: its extents, None for one that may change; None for any rank.
+
+    Raises ShapeError where the first value does not fit.
+    """
+    if shape is None:
+        return UnrankedType(entering.dtype)
+    extents: Shape = tuple(None if n is None else int(n) for n in shape)
+    if has_rank(entering) and not fits(extents, entering.shape):
+        raise ShapeError(
+            f"The shape invariant specified for {name} is not compatible with the initial shape of the loop variable. "
+            f"It enters the loop with shape {shape_text(entering.shape)}, but the specified shape invariant is "
+            f"{shape_text(extents)}.",
+            "give None for each extent that changes",
+        )
+    return TensorType(extents, entering.dtype)
+
+
+# the function --------------------------------------------------------------------------------------------------------
 
 
 @overload
@@ -93,11 +209,11 @@ def while_loop(
         max_steps = iterations(max_steps, "while_loop: max_steps", 0)
     if checkpoint_every is not None:
         checkpoint_every = iterations(checkpoint_every, "while_loop: checkpoint_every", 1)
-    level = under_transforms.innermost()
+    level = carries.innermost()
     if level is not None and level.loops and shape_invariants is not None:
-        raise under_transforms.no_loop("while_loop with shape_invariants")
+        raise carries.no_loop("while_loop with shape_invariants")
     if level is not None and level.loops:
-        result = under_transforms.while_loop(
+        result = carries.while_loop(
             level, while_loop, cond, body, given, max_steps=max_steps, checkpoint_every=checkpoint_every
         )
         return result[0] if bare else result
@@ -160,7 +276,7 @@ class _While:
         steps = 0
         while self.limit is None or steps < self.limit:
             verdict = self.verdict(carry)
-            if not _truth(under_transforms.some(verdict)):
+            if not _truth(carries.some(verdict)):
                 break
             after = eager_tensors(self.next(carry), carry)
             if isinstance(verdict, Lifted):  # samples that have ended keep their values
@@ -296,7 +412,7 @@ def _truth(verdict: Any) -> bool:
     if isinstance(verdict, Symbol) and not state.levels:
         raise InGraph(verdict.graph)
     if isinstance(verdict, Symbol):
-        raise under_transforms.no_loop("while_loop")
+        raise carries.no_loop("while_loop")
     return bool(check_scalar(verdict, "while_loop: the condition"))
 
 

@@ -1,17 +1,6 @@
 """Linear algebra: products made of `matmul`, and decompositions that LAPACK computes on the host, by NumPy and SciPy."""
 
-from . import (
-    decompositions,
-    determinants,
-    low_rank,
-    matrix_functions,
-    norms,
-    products,
-    reflections,
-    solving,
-    triangular_factors,
-    triangular_systems,
-)
+from . import decompositions, determinants, matrix_functions, norms, products, triangular_factors, triangular_systems
 from .norms import norm
 from .records import LINALG
 from .triangular_systems import solve_triangular

@@ -24,8 +24,7 @@ from ..over_complex import LINEAR
 from ..rules import Rule
 from ..slicing import cut
 from .records import as_floats, check_square, host_record, lapack, linalg
-from .solving import solve
-from .triangular_systems import right_triangular
+from .triangular_systems import right_triangular, solve
 
 
 class Packed:

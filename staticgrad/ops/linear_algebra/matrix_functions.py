@@ -23,7 +23,7 @@ from ..slicing import cut
 from .decompositions import eigvalsh, svdvals
 from .norms import matrix_norm
 from .records import as_floats, check_matrices, check_square, each_matrix, host_record, linalg, routine, same_type
-from .solving import inv, solve
+from .triangular_systems import inv, solve
 
 
 def _exp_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:

@@ -34,8 +34,7 @@ from .records import (
     same_type,
     zeros_info,
 )
-from .solving import of_columns
-from .triangular_systems import positive_definite, right_triangular, triangular
+from .triangular_systems import of_columns, positive_definite, right_triangular, triangular
 
 
 def _half(x: Any) -> Any:

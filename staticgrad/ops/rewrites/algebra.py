@@ -12,20 +12,174 @@ from weakref import WeakSet
 
 import numpy as np
 
+from ...base.communicators import group
 from ...base.types import broadcast_shapes
 from ...errors import StaticgradError
 from ...ir import REGISTRY, Native, Node, Pointwise, Region, View
-from ...operators import F, Symbol, append
+from ...operators import F, Symbol, append, apply
 from ...operators import apply as apply_op
 from ..leaves import constant, constant_of
 from ..softmax import safe_top
-from .exchange_rules import EXCHANGES
-from .factors import FACTORS
+from . import RewriteRule
 from .layer_rules import ATTENTION, POOLING, ROWS, SCANS, WHOLE
 from .loop_rules import part_of_a_concatenation, parts_of_a_whole, slice_of_elements
-from .matrix_vector import outer_product, row_times, times_column
-from .rule import RewriteRule
 from .shifted_operands import ARITHMETIC, shifted_operands
+
+# rewrite rules for exchanges between processes -----------------------------------------------------------------------
+
+NAMES = ("all_gather", "all_reduce", "all_to_all", "broadcast", "gather_rows", "reduce", "reduce_scatter")
+
+
+def _alone(node: Node, x: Any, *before: Any) -> Any:
+    if node.attrs["size"] != 1:
+        return None
+    return F.reshape(x, node.type.shape) if x.shape != node.type.shape else x
+
+
+def _average(node: Node, x: Any, *before: Any) -> Any:
+    if node.attrs["reduction"] != "avg":
+        return None
+    total = append(x.graph, node.op, (x, *before), {**node.attrs, "reduction": "sum"})
+    size = node.attrs["size"]
+    if node.op.name == "reduce" and node.attrs["root"] != group(node.attrs["group_number"]).rank:
+        return total
+    return total / size if node.type.dtype.kind in "fc" else total // size
+
+
+def _after(node: Node, x: Any, *before: Any) -> Any:
+    """The exchange before may have become a sum that is divided, or a value of this process."""
+    if all(last.node.op.stateful for last in before):
+        return None
+    found = [last.node if last.node.op.stateful else next(iter(last.node.inputs), last.node) for last in before]
+    kept = [Symbol(x.graph, last) for last in found if last.op.stateful]
+    return append(x.graph, node.op, (x, *kept), dict(node.attrs))
+
+
+EXCHANGES = (
+    RewriteRule("one process", "all_reduce(x) = x among one process", NAMES, _alone),
+    RewriteRule("order of exchanges", "an exchange begins after the one before it", NAMES, _after),
+    RewriteRule(
+        "average", "all_reduce(x, avg) = all_reduce(x, sum) / processes", ("all_reduce", "reduce", "reduce_scatter"), _average
+    ),
+)
+
+
+# rewrite rules for systems, inverses and determinants of matrices ----------------------------------------------------
+
+# Are written in the factors L and U: a system, that of its gradient with the transposed matrix, and a determinant share them.
+
+
+def _lu(x: Any) -> tuple[Any, bool]:
+    """(factors, turned): L, U and the exchanged rows in one array, of x, or of a matrix of which x is the transposed one."""
+    axes, turned = tuple(range(x.ndim)), False
+    if x.node.op is REGISTRY["permute"] and x.node.attrs["axes"] == (*axes[:-2], axes[-1], axes[-2]):
+        x, turned = Symbol(x.graph, x.node.inputs[0]), True
+    return apply(REGISTRY["linalg_lu_factor"], x), turned
+
+
+def _applied(a: Any, b: Any, name: str) -> Any:
+    """X with A X = B. A function of this name has an error where A is singular."""
+    factors, turned = _lu(a)
+    return apply(REGISTRY["linalg_apply_lu"], apply(REGISTRY["linalg_regular"], factors, a, of=name), b, turned=turned)
+
+
+def _solve(node: Node, a: Any, b: Any) -> Any:
+    return _applied(a, b, "solve")
+
+
+def _inv(node: Node, x: Any) -> Any:
+    rows, columns = (F.index_along(x, x.ndim - k) for k in (2, 1))
+    return _applied(x, F.reshape(F.astype(F.eq(rows, columns), x.dtype), x.shape[-2:]), "inv")
+
+
+def _diagonal(x: Any) -> tuple[Any, Any]:
+    """The diagonal of U, and the sign of the exchanges of rows."""
+    n, flat = x.shape[-1], _lu(x)[0]
+    pivots = flat[..., n * n :]
+    exchanges = F.sum(F.astype(F.ne(pivots, F.index_along(pivots, pivots.ndim - 1) + 1), np.int64), -1)
+    return flat[..., : n * n : n + 1], 1 - F.astype(exchanges % 2, flat.dtype) * 2
+
+
+def _det(node: Node, x: Any) -> Any:
+    diagonal, sign = _diagonal(x)
+    return F.prod(diagonal, -1) * sign
+
+
+def _slogdet(node: Node, x: Any) -> Any:
+    diagonal, sign = _diagonal(x)
+    return F.stack([F.prod(F.sign(diagonal), -1) * sign, F.sum(F.log(F.abs(diagonal)), -1)], -1)
+
+
+FACTORS = (
+    RewriteRule("system by factors", "A X = B: X = U^-1 L^-1 P' B", ("linalg_solve",), _solve),
+    RewriteRule("inverse by factors", "A^-1 = U^-1 L^-1 P'", ("linalg_inv",), _inv),
+    RewriteRule("determinant by factors", "det(A) = det(P) prod(diag(U))", ("linalg_det",), _det),
+    RewriteRule("logarithm by factors", "log|det(A)| = sum(log|diag(U)|)", ("linalg_slogdet",), _slogdet),
+)
+
+
+# rewrite rules for products of a matrix and a vector -----------------------------------------------------------------
+
+# Kernels compute them among other work, BLAS in calls of its own.
+#
+# A product with one column is a sum over the elements of each row, and its transpose is a sum over rows. Fused with their
+# neighbors, a loss and its gradient read their matrix once. The rules apply where an extent is 1 because a weight is a vector.
+# They don't apply where a batch happens to hold one example, which uses the kernels of any other batch.
+
+
+def _turned(x: Any) -> Any:
+    """The matrix that x is the transpose of, else None."""
+    return Symbol(x.graph, x.node.inputs[0]) if x.node.op is REGISTRY["permute"] else None
+
+
+def _weight(x: Any) -> bool:
+    """Extents of variables and constants are never those of a batch."""
+    inner = _turned(x)
+    source = x if inner is None else inner
+    return source.node.op.leaf in ("variable", "constant")
+
+
+def outer_product(node: Node, a: Any, b: Any) -> Any:
+    """(m, 1) @ (1, n) is a product by broadcasting."""
+    if len(a.shape) != 2 or len(b.shape) != 2 or a.shape[1] != 1:
+        return None
+    if _turned(a) is not None and not _weight(a):
+        return None
+    return F.mul(a, b)
+
+
+def times_column(node: Node, a: Any, b: Any) -> Any:
+    """(m, k) @ (k, 1), summed along the rows of a, or down the columns of its transpose."""
+    if len(a.shape) != 2 or len(b.shape) != 2 or b.shape[1] != 1 or node.type.dtype.kind != "f":
+        return None
+    if _turned(b) is not None and not _weight(b):
+        return None
+    other = _turned(a)
+    if other is None:
+        total = F.sum(F.mul(a, F.reshape(b, (b.shape[0],))), 1)
+    else:
+        total = F.sum(F.mul(other, b), 0)
+    return F.reshape(total, node.type.shape)
+
+
+def row_times(node: Node, a: Any, b: Any) -> Any:
+    """(1, k) @ (k, n) for a transposed column: summed down the columns of b, or along rows of what it is the transpose
+    of."""
+    if len(a.shape) != 2 or len(b.shape) != 2 or a.shape[0] != 1 or node.type.dtype.kind != "f":
+        return None
+    column = _turned(a)
+    if column is None and not _weight(a):
+        return None
+    other = _turned(b)
+    vector = F.reshape(a, (a.shape[1],)) if column is None else F.reshape(column, (a.shape[1],))
+    if other is None:
+        total = F.sum(F.mul(b, F.expand_dims(vector, 1)), 0)
+    else:
+        total = F.sum(F.mul(other, vector), 1)
+    return F.reshape(total, node.type.shape)
+
+
+# rules of arithmetic, and the table of all rules ---------------------------------------------------------------------
 
 
 def value_of(node: Node) -> Any:

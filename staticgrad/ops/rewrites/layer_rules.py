@@ -18,7 +18,7 @@ from ...operators import F, Symbol, apply
 from ..blockwise_attention import attended, gradients_of
 from ..gathering import gather_sum_op, index_add_op, put_op
 from ..leaves import constant
-from .rule import RewriteRule
+from . import RewriteRule
 
 FEW = 1 << 20
 """Bytes of scores up to which they stay in the cache from one op to the next."""

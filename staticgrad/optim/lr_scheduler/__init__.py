@@ -4,9 +4,9 @@ Formulas and names are PyTorch's (`torch.optim.lr_scheduler`). Those that scale 
 """
 
 from ...namespaces.modules import refusing
-from .composed import ChainedScheduler, SequentialLR
 from .cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .decay import (
+    ChainedScheduler,
     ConstantLR,
     ExponentialLR,
     LambdaLR,
@@ -15,6 +15,7 @@ from .decay import (
     MultiStepLR,
     PolynomialLR,
     ReduceLROnPlateau,
+    SequentialLR,
     StepLR,
 )
 from .scheduler import LRScheduler

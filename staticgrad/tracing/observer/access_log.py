@@ -13,13 +13,12 @@ import numpy as np
 
 from ...errors import StaticgradError, TraceError, Where
 from ...operators import Symbol
+from ..containers import key as plain_key
+from ..containers import text_of
 from ..effects import Effect, restore
 from ..guards import Read, has, is_a, module_of
-from ..plain import key as plain_key
-from ..plain import text_of
 from .arrays import ArrayMemory, owner_of
-from .object_ages import ObjectAges
-from .python_types import USER, origin_of
+from .python_types import USER, ObjectAges, origin_of
 
 
 class AccessLog:

@@ -14,8 +14,7 @@ from ...operators import Symbol
 from ..frames import NULL
 from ..guards import MISSING, asks_user, body_of, has, is_a, look_up, namespace, order_of, python_method, static
 from .access_log import AccessLog
-from .class_reads import read_class_attribute, read_special_methods, read_super
-from .container_reads import read_contents
+from .container_reads import read_class_attribute, read_contents, read_special_methods, read_super
 from .python_types import is_heap_type
 
 GETTERS = (operator.attrgetter, operator.methodcaller)

@@ -23,16 +23,15 @@ from ...errors import PACKAGE_DIR
 from ...operators import Symbol
 from ...operators.sizes import SymbolicCount
 from ...operators.unknown_numbers import UnknownNumber
+from ..containers import text_of
 from ..effects import BLIND, MOVING, Effect
 from ..guards import MISSING, has, is_a, namespace, order_of, static
-from ..plain import text_of
 from ..traced_array import TracedArray
 from .access_log import AccessLog
 from .arrays import observe_arrays, read_or_fed
 from .attribute_reads import GETTERS as ATTRIBUTE_GETTERS
 from .attribute_reads import read_all_attributes, read_attribute, read_by_getter
-from .class_reads import read_class_attribute, read_special_methods
-from .container_reads import read_contents, read_item, read_length
+from .container_reads import read_class_attribute, read_contents, read_item, read_length, read_special_methods
 from .protocol_reads import advance, both, iterate, read_subscript, result_of
 from .python_types import (
     CHANGEABLE,

@@ -17,16 +17,15 @@ import numpy as np
 
 from ...eager.tensor import Tensor
 from ...operators import Symbol
+from ..containers import text_of
 from ..effects import Effect, is_observed
 from ..frames import NULL, Step
 from ..guards import MISSING, is_a, python_method, static
-from ..plain import text_of
 from .access_log import AccessLog, key_of
 from .arrays import array_of, observe_arrays, read_array
 from .attribute_reads import read_attribute
 from .calls import observe_call
-from .class_reads import read_special_methods, read_super
-from .container_reads import read_contents, read_length
+from .container_reads import read_contents, read_length, read_special_methods, read_super
 from .protocol_reads import advance, both, iterate, read_subscript, result_of
 from .python_types import CHANGEABLE, CONTAINERS, USER, VIEWS, has_plain_hash, is_iterator, origin_of
 from .refused_calls import check_known

@@ -12,14 +12,13 @@ import numpy as np
 
 from ...eager.tensor import Tensor
 from ...operators import Symbol
+from ..containers import text_of
 from ..effects import Effect, is_observed
 from ..guards import MISSING, is_a, static
-from ..plain import text_of
 from .access_log import AccessLog, key_of
 from .arrays import array_of, arrays_in, read_array
 from .attribute_reads import read_attribute
-from .class_reads import read_special_methods
-from .container_reads import read_contents, read_item
+from .container_reads import read_contents, read_item, read_special_methods
 from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_iterator
 from .refused_calls import check_known
 from .state_writes import call_mutator

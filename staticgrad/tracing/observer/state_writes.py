@@ -24,8 +24,7 @@ from ..numbers import position
 from .access_log import AccessLog, key_of
 from .arrays import ADVICE, array_of, set_array_item
 from .attribute_reads import read_attribute
-from .class_reads import read_special_methods
-from .container_reads import read_contents
+from .container_reads import read_contents, read_special_methods
 from .python_types import CHANGEABLE, CONTAINERS, OBJECT, has_plain_hash, is_heap_type
 
 ITERATING = frozenset(

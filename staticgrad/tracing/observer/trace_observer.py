@@ -29,12 +29,10 @@ from ..frames import (
 from ..guards import MISSING, body_of, has, is_a, order_of, static
 from ..settings import watcher_setting
 from .calls import observe_call
-from .class_reads import read_class_attribute
+from .container_reads import read_class_attribute
 from .instructions import HANDLERS, SEPARATE_PRECALL
-from .object_ages import ObjectAges
-from .portable_watcher import PortableWatcher
-from .python_types import IGNORED, LIBRARY, USER, defining_class, is_heap_type, origin_of
-from .state_watcher import StateWatcher
+from .python_types import IGNORED, LIBRARY, USER, ObjectAges, defining_class, is_heap_type, origin_of
+from .state_watcher import PortableWatcher, StateWatcher
 from .state_writes import FrameScope
 
 Result = TypeVar("Result")

@@ -16,7 +16,7 @@ from weakref import ref
 import numpy as np
 
 from ...base.types import get_default_dtype
-from ...compiler.execute.bound_arrays import references
+from ...compiler.runtime.plan_memory import references
 from ...eager.execution import link
 from ...eager.grad_mode import modes
 from ...eager.pending import Pending, Value, pending

@@ -22,10 +22,10 @@ from ...compiler.templates import Templates
 from ...eager.pending import at_once
 from ...errors import Where
 from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Range, Reduction, View, over_types
-from ...ir.interpret import evaluate
+from ...ir.subgraph import evaluate
 from ...operators import OpenNumbers, Symbol, append, layout_of, promotion
 from ...operators.memory import reshaped
-from ..plain import same
+from ..containers import same
 
 NUMBERS = (bool, int, float)
 ABSENT = object()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...base import logs
 from ...errors import StaticgradError, TraceError
-from ...operators import interception, state
+from ...operators import dispatch, state
 from .deferral import Deferral
 from .roads import Roads, Segment
 
@@ -141,7 +141,7 @@ class SegmentedRuns:
         deferral = Deferral(self.roads, self._full)
         outer = state.deferral
         try:
-            interception.begin(deferral)
+            dispatch.begin(deferral)
             state.deferral = deferral
             try:
                 return fn(*args, **kwargs)
@@ -150,7 +150,7 @@ class SegmentedRuns:
                 deferral.settle()
         finally:
             state.deferral = outer
-            interception.end(deferral)
+            dispatch.end(deferral)
             self._weigh(deferral, self.roads.segments[segments:])
 
     @property

@@ -1,19 +1,20 @@
 """Data sets, samplers, and loaders of batches, with PyTorch's names and arguments."""
 
 from ...namespaces.modules import refusing
-from .collate import default_collate, default_convert
-from .datapipes import IterDataPipe, MapDataPipe, functional_datapipe
 from .datasets import (
     ChainDataset,
     ConcatDataset,
     Dataset,
     IterableDataset,
+    IterDataPipe,
+    MapDataPipe,
     StackDataset,
     Subset,
     TensorDataset,
+    functional_datapipe,
     random_split,
 )
-from .loader import DataLoader
+from .loader import DataLoader, default_collate, default_convert
 from .prefetcher import Prefetcher
 from .samplers import (
     BatchSampler,

@@ -84,7 +84,7 @@ def test_the_toolchain_does(cache: Path, monkeypatch: pytest.MonkeyPatch):
     assert kernel_cache.key_of(source) != before
 
 
-@pytest.mark.parametrize("file", ["backend/elementary/exponential.py", "backend/gemm_tiles.py", "runtime/worker.py"])
+@pytest.mark.parametrize("file", ["backend/elementary/exponential.py", "backend/gemm_products.py", "runtime/work_sharing.py"])
 def test_a_module_that_writes_code_does(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folders = [Path(shutil.copytree(folder, tmp_path / Path(folder).name)) for folder in kernel_cache.WRITERS]
     monkeypatch.setattr(kernel_cache, "WRITERS", folders)
@@ -205,7 +205,7 @@ def test_a_source_that_does_not_compile_is_shown(cache: Path):
 LIBRARY = [
     ("strided_moves", "clear"),
     *(("strided_moves", f"copy_{kind}") for kind in ("i8", "i16", "i32", "i64")),
-    *(("index_checks", f"bounded_{kind}") for kind in ("u8", "i8", "i16", "i32", "i64")),
+    *(("positions", f"bounded_{kind}") for kind in ("u8", "i8", "i16", "i32", "i64")),
 ]
 
 

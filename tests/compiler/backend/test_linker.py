@@ -13,7 +13,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.compiler.backend import blas_symbols, code_generation, object_code
-from staticgrad.compiler.runtime import instruction_loop, loader, run_loop
+from staticgrad.compiler.runtime import instruction_loop, loader
 
 KNOWN = platform.machine() == "x86_64" and sys.platform == "linux"
 """Whether this machine's code is code for this linker."""
@@ -107,7 +107,7 @@ def test_a_process_with_a_full_cache_imports_neither_llvm_nor_scipy():
 
 def test_the_runtime_is_called_with_its_operands():
     for name, count in loader.OPERANDS.items():
-        assert vars(run_loop if name == "steps" else instruction_loop)[name].function.__code__.co_argcount == count
+        assert vars(instruction_loop)[name].function.__code__.co_argcount == count
 
 
 def test_vectors_are_aligned():

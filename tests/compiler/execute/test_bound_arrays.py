@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 import staticgrad as sg
-from staticgrad.compiler.execute import bound_arrays
-from staticgrad.compiler.execute.bound_arrays import references
+from staticgrad.compiler.runtime import plan_memory
+from staticgrad.compiler.runtime.plan_memory import references
 
 
 def test_references_are_those_of_plans():
@@ -39,7 +39,7 @@ def test_references_are_those_of_plans():
 
 
 def test_another_thread_makes_plans_meanwhile(monkeypatch):
-    monkeypatch.setattr(bound_arrays, "plans", weakref.WeakValueDictionary())
+    monkeypatch.setattr(plan_memory, "plans", weakref.WeakValueDictionary())
 
     class Plan:
         builder = SimpleNamespace(cell_buffers={})
@@ -50,11 +50,11 @@ def test_another_thread_makes_plans_meanwhile(monkeypatch):
         """At each line of the table's code, where the interpreter may turn to the thread that has finished a kernel."""
         if frame.f_code.co_filename == weakref.__file__ and len(kept) < 50:
             kept.append(Plan())
-            bound_arrays.made(kept[-1])
+            plan_memory.made(kept[-1])
         return meanwhile
 
     kept = [Plan()]
-    bound_arrays.made(kept[0])
+    plan_memory.made(kept[0])
     before = sys.gettrace()
     sys.settrace(meanwhile)
     try:

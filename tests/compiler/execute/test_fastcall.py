@@ -19,7 +19,7 @@ from staticgrad.compiler.execute import fastcall
 from staticgrad.compiler.execute.fastcall import Spec, _disjoint, fast_call
 from staticgrad.compiler.execute.outputs import LARGE
 from staticgrad.operators import F
-from staticgrad.tracing.fast_call import tensors
+from staticgrad.tracing.step_loop import tensors
 from tests.compiler.helpers import Bench
 from tests.helpers import assert_close
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from staticgrad.compiler.passes.functionalize import FunctionalGraph, functionalize
 from staticgrad.ir import REGISTRY, Graph, Literal, Node
-from staticgrad.ir.interpret import interpret
+from staticgrad.ir.subgraph import interpret
 from staticgrad.operators import F, Symbol, append, state
 from staticgrad.ops.random import Place, rng_op_type, uniform_op
 from tests.compiler.helpers import Bench

@@ -13,15 +13,13 @@ from staticgrad.compiler.passes.rewrite import simplify
 from staticgrad.compiler.passes.specialize import expand, specialize
 from staticgrad.compiler.program import Program
 from staticgrad.ir import REGISTRY, Graph, Node
-from staticgrad.ir.interpret import interpret
-from staticgrad.ir.verify import verify
+from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.text import verify
 from staticgrad.operators import F, Symbol, append, apply
 from staticgrad.ops.blockwise_attention import attention
 from staticgrad.ops.communication import all_gather_op, all_reduce_op
 from staticgrad.ops.leaves import constant, constant_of
-from staticgrad.ops.rewrites.algebra import ALGEBRA, STABILIZING
-from staticgrad.ops.rewrites.exchange_rules import EXCHANGES
-from staticgrad.ops.rewrites.factors import FACTORS
+from staticgrad.ops.rewrites.algebra import ALGEBRA, EXCHANGES, FACTORS, STABILIZING
 from tests.compiler.helpers import Bench
 from tests.helpers import assert_close
 

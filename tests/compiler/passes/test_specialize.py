@@ -12,8 +12,8 @@ from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.passes.specialize import expand, specialize, trailing_axes
 from staticgrad.errors import ShapeError
 from staticgrad.ir import Expand, Reduction
-from staticgrad.ir.interpret import interpret
-from staticgrad.ir.verify import verify
+from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.text import verify
 from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench
 from tests.helpers import assert_close

@@ -15,8 +15,7 @@ converted to the function's own.
     rare            functions that a vectorized loop calls for rare arguments that take long
     exponential     exp, exp_to_one, exp2, expm1, sigmoid, sinh, cosh, tanh
     logarithm       log, log2, log10, log1p
-    trigonometric   sin, cos, tan
-    inverse_trigonometric  atan, asin, acos
+    trigonometric   sin, cos, tan, atan, asin, acos
     power           pow
     special         erf, maximum, minimum
 """
@@ -26,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from . import exponential, inverse_trigonometric, logarithm, trigonometric  # noqa: F401
+from . import exponential, logarithm, trigonometric  # noqa: F401
 from .primitives import WRITTEN, define
 
 if TYPE_CHECKING:

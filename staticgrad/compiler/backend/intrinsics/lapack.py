@@ -10,8 +10,7 @@ from llvmlite import ir
 
 from ..blas_symbols import symbol
 from ..kernel_types import Value, int64
-from ..llvm import BYTE, I32, I64, Int, fortran, letter
-from ..vectors import Elements, routine
+from ..llvm import BYTE, I32, I64, Elements, Int, fortran, letter, routine
 
 
 def _symbol(of: Elements, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Products of matrices inside a kernel, by the tiles of `gemm_in_place.py`. Addresses are plain integers, as in
+"""Products of matrices inside a kernel, by the tiles of `gemm_products.py`. Addresses are plain integers, as in
 `vector_tiles.py`; `of` is that of any pointer to the elements."""
 
 from __future__ import annotations
@@ -7,10 +7,8 @@ from functools import partial
 
 from llvmlite import ir
 
-from ..gemm_in_place import in_place
-from ..gemm_tiles import Product
-from ..llvm import I64, Int, call
-from ..vectors import Elements, routine
+from ..gemm_products import Product, in_place
+from ..llvm import I64, Elements, Int, call, routine
 
 
 @routine

@@ -14,8 +14,7 @@ from llvmlite import ir
 
 from ..abi import SQUARES
 from ..kernel_types import Builtin, Float, Pointer, float32, float64, int64
-from ..llvm import I64, Int, call, function, steps, where
-from ..vectors import Elements, joined, shuffled, spread, transposed
+from ..llvm import I64, Elements, Int, call, function, joined, shuffled, spread, steps, transposed, where
 
 
 def _fma(of: Elements, builder: Any, x: Any, y: Any, total: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from staticgrad.base.bounded import Bounded
+from staticgrad.base.tables import Bounded
 
 
 def test_what_is_used_stays():
