@@ -218,5 +218,5 @@ def test_the_search_finds_first(browser, address, query):
     browser.execute_script("arguments[0].focus()", box)
     box.send_keys(query)
     first = "return [...document.querySelectorAll('.md-search-result__item:first-child a')].map((one) => one.href)"
-    found = WebDriverWait(browser, 30).until(lambda driver: driver.execute_script(first))
+    found = WebDriverWait(browser, 60).until(lambda driver: driver.execute_script(first))
     assert any(SEARCHES[query] in re.sub(r"\?[^#]*", "", link) for link in found), found  # the page, and below it its parts
