@@ -103,7 +103,7 @@ def test_operations_on_numbers_refuse_them():
 
 
 def test_printed_and_asserted(capfd):
-    run(tf.Print(tf.constant(1.0), [tf.constant("abc"), tf.constant(["x"]), "y"], "seen "))
+    assert run(tf.Print(tf.constant(1), [tf.constant("abc"), tf.constant(["x"]), "y"], "seen ")) == 1
     assert capfd.readouterr().err == "seen [abc][x][y]\n"
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"assertion failed: \[bad\] \[x\]"):
         run(tf.Assert(tf.constant(False), [tf.constant("bad"), "x"]))

@@ -338,7 +338,9 @@ READS = frozenset({"Equal", "NotEqual", "Rank", "Shape", "Size"})
 
 def mark_texts(graph: Graph, type_: str, given: Any, out: Any, before: int) -> None:
     """Let the results of an operation on strings be strings. Raises TypeError for one that computes with numbers."""
-    leaves = pytree.flatten(given, _nest)[0]
+    leaves = pytree.flatten(given[0][:1] if type_ == "Print" else given, _nest)[0]
+    if type_ == "Print" and not is_text(leaves[0]):  # what is printed is no part of the result
+        return
     if not any(is_text(x) or is_storage(x) for x in leaves) and graph.texts.isdisjoint(graph.nodes[before:]):
         return
     if type_ in MOVES:
