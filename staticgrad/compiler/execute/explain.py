@@ -14,6 +14,7 @@ from ...base.types import TensorType
 from ...ir import Native, Node, View
 from ...ir.text import clip
 from ...ir.walks import critical_path, dominators, quotient
+from ...ops.batching import multilinear
 from ..backend.abi import ENTER, EXIT, GO, REPEAT, T
 from ..codegen.cost import Cost, cost_of
 from ..fusion.broadcast_rank import origin
@@ -240,7 +241,7 @@ def totals(edges: Sequence[Edge]) -> tuple[int, int]:
 
 
 def cost(instruction: Instruction) -> Cost:
-    """Arithmetic (2 m n k for a product, units of one addition for others) and bytes read and written.
+    """Arithmetic (2 for a term of a product or convolution, units of one addition for others) and bytes read and written.
 
     For kernels both are counted on the loops. Other instructions touch each of their buffers as a whole.
     """
@@ -248,7 +249,9 @@ def cost(instruction: Instruction) -> Cost:
         limits = [buffer.nbytes for buffer, _ in instruction.buffers]
         return cost_of(instruction.kernel, instruction.sizes, instruction.start, instruction.stop, limits)
     touched = sum(buffer.nbytes for buffer in dict.fromkeys(buffer for buffer, _ in instruction.buffers))
-    return Cost(2 * instruction.work if instruction.kind == "gemm" else instruction.work, touched)
+    node = instruction.node
+    terms = instruction.kind == "gemm" or (instruction.kind == "routine" and node is not None and node.op.jvp is multilinear)
+    return Cost(2 * instruction.work if terms else instruction.work, touched)
 
 
 class CriticalPath(NamedTuple):

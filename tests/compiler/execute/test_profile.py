@@ -88,3 +88,12 @@ def test_a_plan_that_refuses_random_numbers_is_timed_on_zeros_or_without_a_run()
     step(sg.full((50,), 90), sg.full((50,), 30), sg.ones(4, 3))
     found = step.profile(10)
     assert len(found.instructions) == len(step.plan.native)
+
+
+def test_a_term_of_a_convolution_is_two_operations_as_that_of_a_product():
+    step = sg.compile(lambda x, w: sg.nn.functional.conv2d(x, w))
+    step(sg.ones(2, 8, 10, 10), sg.ones(16, 8, 3, 3))
+    found = step.profile(10)
+    flops = sum(cost.flops for cost in found.costs)
+    terms = 2 * 16 * 8 * 8 * 8 * 3 * 3
+    assert 2 * terms <= flops < 2.2 * terms
