@@ -76,7 +76,7 @@ PATHS: dict[str, Row] = {
         "_reduction": "namespaces.private",
     }),
     **_rows("nn.modules", {
-        "activation": "nn.activations nn.attention_layers", "adaptive": "nn.activations",
+        "activation": "nn.activations nn.transformer", "adaptive": "nn.activations",
         "batchnorm instancenorm normalization": "nn.normalization_layers nn.layers namespaces.private",
         "container": "nn.containers", "conv fold": "nn.convolution_layers namespaces.private",
         "distance channelshuffle padding pixelshuffle upsampling": "nn.rearranging_layers",
