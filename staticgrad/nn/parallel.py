@@ -13,10 +13,9 @@ import numpy as np
 
 from .. import functional
 from ..autograd.function import Function
-from ..base.communicators import divided, owners
+from ..base.communicators import Joinable, JoinHook, divided, owners
 from ..base.devices import CPU, check_device
 from ..base.types import DTypeLike
-from ..distributed.algorithms.join import Joinable, JoinHook
 from ..eager import tensor
 from ..eager.grad_mode import is_grad_enabled, no_grad
 from ..errors import ArgumentError

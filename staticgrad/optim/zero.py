@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from ..base.communicators import owners
+from ..base.communicators import Joinable, JoinHook, owners
 from ..base.devices import CPU
-from ..distributed.algorithms.join import Joinable, JoinHook
 from ..eager.grad_mode import no_grad
 from ..errors import ArgumentError
 from ..ops.data_parallel import from_owners

@@ -71,8 +71,8 @@ def export(plan: Plan, folder: str | os.PathLike[str], results: int | None = Non
 
 
 ABSENT = (
-    ("matrix_products", "computes products", "write attention as products and a softmax"),
     ("lapack", "calls SciPy's LAPACK", "compute it outside of the step"),
+    ("matrix_products", "computes products", "write attention as products and a softmax"),
 )
 """Modules of `backend/intrinsics/` that packages are without."""
 
