@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base.types import FLOATING, DTypeLike, normalize_axis
-from ..eager.calls.composites import composite
+from ..eager.calls.composites import check_operands, composite
 from ..eager.inplace import check_change, replace
 from ..errors import ArgumentError, ShapeError
 from ..operators import NOBODY, ORDINARY, F, Symbol, Tensor, TensorLike, apply, spelled, state, taken, warn_former
@@ -281,6 +281,7 @@ def gelu(input: TensorLike, approximate: str = "none") -> Tensor:
 def prelu(input: TensorLike, weight: TensorLike) -> Tensor:
     """The input, times the weight below 0: one number, or one per channel (axis 1). Raises ShapeError."""
     x, weight = operand(input), operand(weight)
+    check_operands(x, weight)
     if len(weight.shape) > 1:
         raise ShapeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {len(weight.shape)}")
     if len(weight.shape) == 1:

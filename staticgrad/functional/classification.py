@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.types import FLOATING, is_number, shape_text
 from ..eager import Tensor as EagerTensor
-from ..eager.calls.composites import composite
+from ..eager.calls.composites import check_operands, composite
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled, state
 from ..ops.elementwise import written
@@ -145,6 +145,7 @@ def nll_loss(
     axis = _class_axis("nll_loss", scores)
     check_floating("nll_loss", "input", scores)
     weight = _class_weights("nll_loss", weight, scores, axis)
+    check_operands(scores, target, weight)
     samples = _Counted("nll_loss", scores, target, axis, weight, _check_ignored("nll_loss", ignore_index))
     loss = F.neg(F.squeeze(apply(saving_op, _picked(scores, samples.index, axis)), axis))
     if weight is not None:
@@ -190,6 +191,7 @@ def cross_entropy(
             f"Expected floating point type for target with class probabilities, got {target.dtype}",
             f"class indices have the shape {shape_text(logits.shape[:axis] + logits.shape[axis + 1 :])}",
         )
+    check_operands(logits, target, weight)
     samples = _Counted("cross_entropy", logits, target, axis, weight, _check_ignored("cross_entropy", ignore_index))
     picked = _picked(logits, samples.index, axis)
     total = F.logsumexp(logits, axis, keepdims=True)
@@ -348,6 +350,7 @@ def binary_cross_entropy_with_logits(
     if pos_weight is None:
         loss = apply(logistic_loss, x, t)
     else:
+        check_operands(x, t, pos_weight)
         loss = (1 - t) * x + ((operand(pos_weight) - 1) * t + 1) * F.softplus(-x)
     return reduced(loss if weight is None else loss * operand(weight), reduction)
 
@@ -387,6 +390,7 @@ def multi_margin_loss(
     target = F.reshape(target, (-1,)) if len(target.shape) != 1 else target
     _check_indices(name, rows, target, 1)
     factors = _class_weights(name, weight, rows, 1)
+    check_operands(rows, target, factors)
     index = bounded(target, rows, 1, negative=False, loss=name)
     over = F.relu(margin - _picked(rows, index, 1) + rows)
     over = over if p == 1 else F.square(over)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..base.types import INEXACT, Shape, is_number, shape_text
-from ..eager.calls.composites import composite
+from ..eager.calls.composites import check_operands, composite
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Operators, Tensor, TensorLike, spelled
 from ..ops.settings import operand
@@ -39,6 +39,7 @@ def mse_loss(
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     input, target = regression_pair("mse_loss", input, target)
+    check_operands(input, target)
     return _weighted("mse_loss", F.square(F.sub(input, target)), weight, reduction)
 
 
@@ -78,6 +79,7 @@ def smooth_l1_loss(
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     input, target = regression_pair("smooth_l1_loss", input, target)
+    check_operands(input, target)
     if not is_number(beta) or beta < 0:
         raise ArgumentError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
     difference = F.sub(input, target)
@@ -105,6 +107,7 @@ def huber_loss(
     """
     check_reduction(reduction)
     input, target = regression_pair("huber_loss", input, target)
+    check_operands(input, target)
     if not is_number(delta) or delta <= 0:
         raise ArgumentError(f"huber_loss does not support non-positive values for delta, got {delta}")
     difference = F.sub(input, target)

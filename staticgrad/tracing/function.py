@@ -25,7 +25,7 @@ from ..ops.decisions import DecisionMissed
 from .arguments import Call, Keywords, own_code, spread
 from .decisions import RoadRaises, outcomes_of
 from .mentions import UnknownState, warn_of_unknown_state
-from .segments.runs import SegmentedRuns
+from .segments.runs import FlagChange, SegmentedRuns
 from .specialization import Specialization
 from .specialization_cache import SpecializationCache
 from .step_loop import FALLBACK, loop
@@ -68,6 +68,8 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         self.settings: tuple[Any, ...] = (self.numerics, self.passes, on_break, memory_budget)
         self.segmented: SegmentedRuns | None = None
         """Runs of a function whose Python needs values."""
+        self.flagged = False
+        """Whether a call has changed `requires_grad` of a tensor from outside, which later calls find as it is then."""
         self.lock = lock()
         self.methods: dict[int, AnyCompiled] = {}
         """Compiled methods of instances without a `__dict__`, by id."""
@@ -113,7 +115,8 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                 result = self._fast((*args, *self.state.begin()) if self._state_places else args)
                 if result is not FALLBACK:
                     return result
-            if self.segmented is None:
+            if self.segmented is None or self.segmented.passing:
+                self.segmented = None
                 try:
                     return self._call(self._with_state(args, kwargs))
                 except (TraceError, DataDependentError) as error:
@@ -267,7 +270,9 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         """Run in segments from now on, but for calls that fit a recent plan."""
         if isinstance(error, UnknownState):
             warn_of_unknown_state(self.name, error)
-        self.segmented = SegmentedRuns(self.name, self.numerics, self.passes, error, self._on_break is not None)
+        passing, self.flagged = isinstance(error, FlagChange) and not self.flagged, True
+        always = self._on_break is not None
+        self.segmented = SegmentedRuns(self.name, self.numerics, self.passes, error, always, passing)
         self._keep_recent()
 
     def run_steps(self, args: Sequence[Any], source: Callable[[Specialization], Any], before: int) -> Any:

@@ -30,7 +30,7 @@ from .guards import contents
 from .handlers import caught
 from .numbers import RunNumber, has_number, listed, magnitude
 from .observer.arrays import ArrayMemory, owner_of
-from .segments.runs import Again
+from .segments.runs import Again, FlagChange
 from .sharing import ADVICE, MemoryUse, Place, SharedView
 from .traced import Alias, DataAlias, Leaf, LostValue, Traced, memory_node, met, no_extent
 from .traced_array import TracedArray, elements
@@ -242,7 +242,8 @@ class Tracer:
             self.observer.keeps(x)
 
     def keeps_flag(self) -> NoReturn:
-        self.refuse("requires_grad can't be changed inside a compiled function", "do it before the call, or use x.detach()")
+        what = "requires_grad can't be changed inside a compiled function"
+        raise FlagChange(what, "do it before the call, or use x.detach()")
 
     # values -----------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+import staticgrad.functional as F
 from tests.helpers import raised
 
 DECORATORS: dict[str, tuple[Callable[[Any], Any], bool]] = {
@@ -304,6 +305,35 @@ def test_indices_of_inference_mode_when_compiled():
                 run(w, i)
             assert run(w.detach(), i).shape[0] == 3
             assert run(w, i.clone()).requires_grad == sg.is_grad_enabled()
+
+
+LOSSES = {
+    "mse": (lambda x, t: F.mse_loss(x, t), False),
+    "smooth_l1": (lambda x, t: F.smooth_l1_loss(x, t), False),
+    "huber": (lambda x, t: F.huber_loss(x, t), False),
+    "logits, weights": (lambda x, t: F.binary_cross_entropy_with_logits(x, x.detach(), pos_weight=t), False),
+    "prelu": (lambda x, t: F.prelu(x, t[0]), False),
+    "cross_entropy": (lambda x, t: F.cross_entropy(x, t), True),
+    "nll": (lambda x, t: F.nll_loss(x, t), True),
+    "multi_margin": (lambda x, t: F.multi_margin_loss(x, t), True),
+}
+
+
+@pytest.mark.parametrize("dtype", [sg.float32, sg.float64])
+@pytest.mark.parametrize("compiles", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_losses_save_targets_of_inference_mode(loss, compiles, dtype):
+    """As PyTorch's operations do, though the derivative of `(x - t)**2`, say, reads another value."""
+    function, index = LOSSES[loss]
+    with sg.inference_mode():
+        target = sg.tensor([0, 1]) if index else sg.full((2, 2), 0.5, dtype=dtype)
+    call = sg.compile(function) if compiles else function
+    x = sg.ones(2, 2, dtype=dtype, requires_grad=True)
+    for _ in range(3):
+        with sg.enable_grad(), raised(RuntimeError, "Inference tensors cannot be saved for backward."):
+            call(x, target)
+        assert call(x, target.clone()).requires_grad == sg.is_grad_enabled()
+        assert not call(x.detach(), target).requires_grad
 
 
 def test_tensors_of_inference_mode_are_told():

@@ -21,7 +21,20 @@ from ...autodiff.pull import by_rules
 from ...base import types
 from ...base.signals import module
 from ...ir import REGISTRY, Expand, OpDef
-from ...operators import NOBODY, ORDINARY, Operators, Symbol, append, frontends, intercepted, rounded_once, routed, state, taken
+from ...operators import (
+    NOBODY,
+    ORDINARY,
+    Operators,
+    Symbol,
+    append,
+    frontends,
+    intercepted,
+    misuse,
+    rounded_once,
+    routed,
+    state,
+    taken,
+)
 from ...operators.node_names import node_of
 from ..backward import grad
 from ..backward_hooks import Cotangents
@@ -47,6 +60,15 @@ PYTORCH = {
 }  # fmt: skip
 """PyTorch's names of the derivatives of functions, where they don't follow from the function's name."""
 REFUSED = object()
+
+
+def check_operands(*operands: Any) -> None:
+    """Raises GradientError where one of these, all of which PyTorch's operation saves, is of `inference_mode`, and the call is
+    recorded. For functions whose parts need other values."""
+    if INFERRED and modes.now.grad:
+        tensors = [x for x in operands if isinstance(x, Operators)]
+        if any(x.requires_grad for x in tensors) and any(x.is_inference() for x in tensors):
+            raise misuse.inference_saved()
 
 
 def composite(function: Function, record_type: type[CompositeRecord] = CompositeRecord) -> Function:

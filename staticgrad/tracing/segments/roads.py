@@ -2,7 +2,8 @@
 
 A run walks down the tree while its operations are those of an earlier one. Where it takes another branch, another road begins.
 Every segment begins at the root, so an iteration of a loop finds the segment of the one before. A number that differs between
-two runs becomes an argument of the plan.
+two runs becomes an argument of the plan. The road that begins there is compared with the one that it leaves, so that all
+numbers that differ between the two runs become arguments at once.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ class Step:
     these are inputs, so that any number will do. flags: which operands are
     on the tape, and how; flows: whether a gradient can flow through it then, None before that was found out. view: the result
     shares the memory of the first operand. regions, calls: see `regions.py` and `calls.py`. opening: of one whose integers
-    among the attributes are inputs.
+    among the attributes are inputs. former: the same operation on the road that this one left, where a number differed.
     """
 
     __slots__ = (
-        "attrs", "calls", "children", "flags", "flows", "free", "inputs", "latest", "node", "nodes", "numbers", "op",
-        "opening", "parent", "plans", "recorded", "refs", "regions", "view",
+        "attrs", "calls", "children", "flags", "flows", "former", "free", "inputs", "latest", "node", "nodes", "numbers",
+        "op", "opening", "parent", "plans", "recorded", "refs", "regions", "view",
     )  # fmt: skip
 
     def __init__(self, parent: Step | None, node: Node | None = None, nodes: Sequence[Node] = ()):
@@ -60,12 +61,21 @@ class Step:
         self.flows: bool | None = None
         self.view = False
         self.opening: Opening | None = None
+        self.former: Step | None = None
         self.regions: dict[Any, Any] = {}
         self.calls: dict[Any, Any] = {}
         self.children: list[Step] = []
         self.latest: Step | None = None
         self.inputs: dict[Any, Step] = {}
         self.plans: dict[tuple[Node, ...], Segment | None] = {}
+
+    def counterpart(self, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any], flags: int) -> Step | None:
+        """The step after this one that is an operation of another road but for the values of numbers."""
+        for child in self.children:
+            known = child.op is op and child.flags == flags and len(refs) == len(child.refs) and child.opening is None
+            if known and alike(child.attrs, attrs) and all(map(_same_kind, refs, child.refs)):
+                return child
+        return None
 
     def matches(self, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any], flags: int) -> bool:
         """Whether an operation is this one."""
@@ -204,6 +214,7 @@ class Roads:
             kind = TensorType(array.shape, array.dtype)
             node = append(self.graph, REGISTRY["placeholder"], (), {"type": kind}).node
             step = at.inputs[key] = Step(at, node, (node,))
+            step.former = None if at.former is None else at.former.inputs.get(key)
             if not array.flags.c_contiguous:
                 self.layouts[node] = Layout(array.shape, tuple([s // array.itemsize for s in array.strides]), 0)
         return step
@@ -243,13 +254,15 @@ class Roads:
         graph, first = self.graph, len(self.graph.nodes)
         alike_ones = (child for child in at.children if child.op is op and child.flags == flags)
         twins = [child for child in alike_ones if _differ_in_numbers(child, refs, attrs)]
+        former = twins[0] if twins else None if at.former is None else at.former.counterpart(op, refs, attrs, flags)
+        free = former is not None and (former.free or not all(map(_same_operand, refs, former.refs)))
         operands = [ref if ref.__class__ in NUMBERS else Symbol(graph, ref) for ref in refs]
         try:
             targets = promotion(op, [x.node if isinstance(x, Symbol) else x for x in operands])
             numbers = {i: np.dtype(targets[i]) for i, ref in enumerate(refs) if ref.__class__ in NUMBERS}
             if any(t is not None and i not in numbers and t != refs[i].type.dtype for i, t in enumerate(targets)):
                 return None  # a cast that eager mode records
-            if twins:
+            if free:
                 for i, dtype in numbers.items():
                     operands[i] = append(graph, REGISTRY["placeholder"], (), {"type": TensorType((), dtype)})
             node = append(graph, op, operands, attrs).node
@@ -268,8 +281,8 @@ class Roads:
             return None  # eager mode finds out which operands it reads
         step = Step(at, node if opening is None else opened, made)
         step.opening = opening
-        step.op, step.refs, step.attrs, step.numbers, step.free = op, tuple(refs), attrs, numbers, bool(twins)
-        step.flags, step.view = flags, view
+        step.op, step.refs, step.attrs, step.numbers, step.free = op, tuple(refs), attrs, numbers, free
+        step.flags, step.view, step.former = flags, view, former
         types = [node.type, *(x.node.type for x in operands if isinstance(x, Symbol))]
         step.recorded = over_types(op, types)
         at.children = [*(child for child in at.children if child not in twins), step] if twins else [*at.children, step]
@@ -366,3 +379,13 @@ def _differ_in_numbers(step: Step, refs: Sequence[Any], attrs: Mapping[str, Any]
     return len(refs) == len(step.refs) and not step.free and alike(step.attrs, attrs) and all(
         ref is mine or (ref.__class__ is mine.__class__ in NUMBERS) for ref, mine in zip(refs, step.refs, strict=True)
     )  # fmt: skip
+
+
+def _same_kind(ref: Any, other: Any) -> bool:
+    """Whether operands of two roads are numbers of one class, or tensors of one type."""
+    return ref.__class__ is other.__class__ and (ref.__class__ is not Node or ref.type == other.type)
+
+
+def _same_operand(ref: Any, other: Any) -> bool:
+    """Whether operands of two roads are the same number, or both tensors."""
+    return ref.__class__ is Node or equal(ref, other)

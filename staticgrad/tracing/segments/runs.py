@@ -115,13 +115,23 @@ class HeldOutput:
             self.out.write("".join(text))
 
 
+class FlagChange(TraceError):
+    """A trace changes `requires_grad` of a tensor from outside, which a later call may find as it is then.
+
+    Broken: with `on_break="error"`, `buffer.requires_grad_()` in the compiled function. Fixed: the same before the call.
+    """
+
+
 class SegmentedRuns:
     """Runs the calls of one function whose Python needs values. why: the error of the trace; always: all calls run in segments.
     Otherwise those whose operations are small, or that take another road each time, run operation by operation, which is
-    faster. What decides are counts, not times, so a program does the same each time it is run."""
+    faster. passing: the next call may be one plan. What decides are counts, not times, so a program does the same each time it
+    is run."""
 
-    def __init__(self, name: str, numerics: str, passes: Sequence[Any], why: Exception, always: bool = False):
-        self.name, self.why = name, why
+    def __init__(
+        self, name: str, numerics: str, passes: Sequence[Any], why: Exception, always: bool = False, passing: bool = False
+    ):
+        self.name, self.why, self.passing = name, why, passing
         self.roads = Roads(numerics, passes, MOST)
         self.warned = False
         self.always = always or numerics != "fast" or bool(passes)
