@@ -112,6 +112,9 @@ class Pending(PublicTensor):
         return self if self._value.owner.is_contiguous(self._value) else F.clone(self)
 
 
+Pending.__name__ = PublicTensor.__name__  # which code may ask for
+
+
 def pending(value: Value, record: Record | None = None) -> Tensor:
     """A tensor with this value, without checks; see `wrap`."""
     out: Tensor = new(Pending)

@@ -75,8 +75,29 @@ PYTORCH = {("pow", "other"): "exponent"}
 """PyTorch's names of operands that differ from `NAMES`."""
 
 
+SEVERAL = ("Sum", "Mean", "Amax", "Amin", "Logsumexp")
+"""Operations of which PyTorch saves a tuple of dimensions."""
+
+
+def _attributes(record: Record) -> dict[str, Any]:
+    """The attributes of a record, also by PyTorch's names: `dim`, `keepdim`, `dims`, `dim0` and so on."""
+    found, name = {**record.attrs}, record.name()
+    axis, axes = found.get("axis"), found.get("axes")
+    if axis is not None and name not in ("SumBackward0", "MeanBackward0"):  # over all dimensions
+        found["dim"] = axis[0] if isinstance(axis, tuple) and len(axis) == 1 and not name.startswith(SEVERAL) else axis
+        if "keepdims" in found:
+            found["keepdim"] = found["keepdims"]
+    if name == "PermuteBackward0":
+        found["dims"] = axes
+    elif name == "TransposeBackward0":
+        found["dim0"], found["dim1"] = [i for i, a in enumerate(axes) if i != a] or (0, 0)  # type: ignore[arg-type]
+    elif name == "DiagonalBackward0":
+        found["dim1"], found["dim2"] = axes  # type: ignore[misc]
+    return found
+
+
 def _saved_values(record: Record) -> dict[str, Any]:
-    found: dict[str, Any] = {f"_saved_{name}": value for name, value in record.attrs.items()}
+    found: dict[str, Any] = {f"_saved_{name}": value for name, value in _attributes(record).items()}
     if record.freed:
         raise messages.freed()
     reads, result = positions_read(record)

@@ -362,7 +362,8 @@ class Tensor(Operators):
         return copy
 
     def __reduce__(self) -> Any:
-        misuse.check_pickled(self._record is None)
+        if not self._parameter:
+            misuse.warn_of_hooks(self._backward_hooks)
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "a copy")
         return _restore, self._facts(), own_attributes(self) or None

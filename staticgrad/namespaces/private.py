@@ -19,7 +19,7 @@ from ..eager import Tensor
 from ..eager import set_grad_enabled as _set_grad
 from ..eager.storage import TypedStorage, UntypedStorage  # noqa: F401 - `torch.storage`
 from ..eager.tape import RemovableHandle
-from ..operators import F, disabled_torch_function, untaken
+from ..operators import F, disabled_torch_function, misuse, untaken
 from ..operators.conversions import parse_to
 
 Decorated = TypeVar("Decorated")
@@ -241,12 +241,14 @@ def to_dlpack(tensor: Any) -> Any:
 
 
 def unserializable_hook(f: Decorated) -> Decorated:
-    """The hook itself."""
+    """Mark a hook that a tensor may lose, without a warning, where it is pickled."""
+    f.__torch_unserializable__ = True  # type: ignore[attr-defined]
     return f
 
 
 def warn_if_has_hooks(tensor: Any) -> None:
-    """Nothing: hooks are not saved, as in PyTorch."""
+    """Warn of the hooks of a tensor, which are not saved with it."""
+    misuse.warn_of_hooks(tensor._backward_hooks)
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:

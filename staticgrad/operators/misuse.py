@@ -119,9 +119,15 @@ def check_copied(is_leaf: bool) -> None:
         )
 
 
-def check_pickled(is_leaf: bool) -> None:
-    if not is_leaf:
-        raise GradientError("only leaf tensors can be pickled", "pickle x.detach()")
+def warn_of_hooks(hooks: Any) -> None:
+    """Warn of the hooks of a tensor that is pickled, without them."""
+    for hook in () if hooks is None else hooks.values():
+        if not getattr(hook, "__torch_unserializable__", False):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the function "
+                "with @torch.utils.hooks.unserializable_hook to suppress this warning",
+                stacklevel=2,
+            )
 
 
 # in-place changes ---------------------------------------------------------------------------------------------------------

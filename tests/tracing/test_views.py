@@ -482,3 +482,22 @@ def test_gradients_of_changes_by_views_of_the_same_memory(name):
         assert outcomes[0] is outcomes[1]
     else:
         np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("on_break", ["error", "split"])
+def test_traced_tensors_have_the_name_of_their_class(on_break):
+    w, names = sg.ones(2, requires_grad=True), []
+
+    def named(x):
+        found = [x, w, x * w, x[:1], w[:1], x.detach(), x.data, (x * 2).expand(3, 2)]
+        names.extend(type(y).__name__ for y in found)
+        if on_break == "split":
+            names.append(type((x * w).sum()).__name__ if x.sum().item() > 0 else "")
+        return x * w
+
+    for _ in range(3):
+        sg.compile(named, on_break=on_break)(sg.ones(2))
+    eager = [*names]
+    names.clear()
+    named(sg.ones(2))
+    assert {*eager} == {*names} == {type(w).__name__}
