@@ -100,10 +100,13 @@ class ByPlan:
 
 
 def accumulate(leaf: Tensor, g: Any, source: Source) -> None:
-    """Add to `grad`. The first gradient is stored itself where nobody else holds its memory, else a copy."""
+    """Add to `grad`. The first gradient is stored itself where nobody else holds its memory, else a copy. It has the order in
+    memory of a leaf whose elements don't overlap."""
     known = leaf._grad
     if known is None:
-        leaf._grad = source.own(g)
+        leaf._grad = found = source.own(g)
+        if not (leaf._data.flags.c_contiguous or source.create):
+            leaf._grad = _in_order_of(leaf._data, found)
         Structure.gradients += 1
         return
     if g.__class__ is DeferredGradient:
@@ -120,3 +123,12 @@ def accumulate(leaf: Tensor, g: Any, source: Source) -> None:
     else:
         leaf._grad = cast("Tensor", known + (g if source.create else wrap(np.asarray(g))))
         Structure.gradients += 1
+
+
+def _in_order_of(array: np.ndarray, g: Tensor) -> Tensor:
+    """A gradient whose elements lie in memory in the order of an array's."""
+    if 0 in array.strides:
+        return g
+    ordered = np.empty_like(array)
+    ordered[...] = g._data
+    return wrap(ordered)

@@ -692,3 +692,19 @@ def test_an_array_of_which_a_hook_took_the_tensor_away():
     assert held.tensor(array[1:])._base is tensor
     tensor.data = Tensor([5.0, 6.0])
     assert held.tensor(array).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", [sg.float32, sg.float64])
+def test_a_gradient_has_the_order_of_its_leaf(dtype):
+    leaves = {
+        "transposed": (sg.arange(6, dtype=dtype).reshape(2, 3).t(), (1, 3)),
+        "with steps": (sg.arange(12, dtype=dtype).reshape(3, 4)[:, ::2], (2, 1)),
+        "expanded": (sg.ones(3, dtype=dtype).expand(2, 3), (3, 1)),
+    }
+    for x, strides in leaves.values():
+        x.requires_grad_()
+        step = sg.compile(lambda x=x: (x * x).sum().backward())
+        for number, run in enumerate([lambda x=x: (x * x).sum().backward(), lambda x=x: x.square().sum().backward(), step], 1):
+            run()
+            assert number == 3 or x.grad.stride() == strides  # the plan has a new gradient, in row-major order
+            assert x.grad.tolist() == (2 * number * x.detach()).tolist()
