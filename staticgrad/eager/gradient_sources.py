@@ -105,7 +105,7 @@ def accumulate(leaf: Tensor, g: Any, source: Source) -> None:
     known = leaf._grad
     if known is None:
         leaf._grad = found = source.own(g)
-        if not (leaf._data.flags.c_contiguous or source.create):
+        if not (source.create or leaf._data.flags.c_contiguous):  # segments create: the array may not be there yet
             leaf._grad = _in_order_of(leaf._data, found)
         Structure.gradients += 1
         return
