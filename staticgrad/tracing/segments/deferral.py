@@ -19,7 +19,8 @@ import numpy as np
 from ...compiler.passes.index_ranges import range_of
 from ...eager.calls.kernels import row_major
 from ...eager.execution import flows, link, number
-from ...eager.grad_mode import modes
+from ...eager.grad_mode import modes, no_grad
+from ...eager.inplace import set_record
 from ...eager.pending import Pending, Value, pending, settled
 from ...eager.tape import Record, touch
 from ...eager.tensor import PublicTensor, Structure, Tensor, record_of, wrap
@@ -431,8 +432,51 @@ class Deferral:
                     self.take_over(owner, value._value, x._memory is not None and x._memory is owner._memory)
                 touch(x, 3)
                 return True
+        elif not simple and self._takes_over_recorded(x, value):
+            return True
         self.settle()
         return False
+
+    def _takes_over_recorded(self, x: Any, value: Any) -> bool:
+        """Let x take over a value with a record, where nobody else sees the memory of x."""
+        if (
+            value.__class__ is not Pending or value._record is None or value.dtype != x.dtype or x._views is not None
+            or x._base is not None or x._retained is not None or (x._tracked and x._record is None)
+            or self.region is not None or self.detached.owner(x) is not None
+        ):  # fmt: skip
+            return False
+        record = value._record
+        operands: tuple[Any, ...] = record.inputs
+        read = sum([t is x for t in operands])
+        if read > 1 or not (self._alone(x) if x.__class__ is Pending else self.replaceable(x)):
+            return False
+        with no_grad():
+            own: Any = F.clone(value)  # which nobody else holds
+        before = self._former(x) if read else None
+        if own.__class__ is not Pending or (read and before is None):
+            return False
+        record.inputs = tuple([before if t is x else t for t in operands])
+        self.take_over(x, own._value)
+        set_record(x, record, touch(x, 4))
+        return True
+
+    def _alone(self, x: Any) -> bool:
+        """Whether only a pending tensor, and the record that made it, hold its value."""
+        value: Value = x._value
+        kept = x._record is not None and x._record.out is value
+        written = x._home is not None
+        return value.source is None and getrefcount(value) <= 2 + COUNTED + kept + written
+
+    def _former(self, x: Any) -> Tensor | None:
+        """A tensor with the value that x has before a change, and its record."""
+        if x.__class__ is Pending:
+            return pending(x._value, x._record)
+        node = self.inputs.get(id(x._data), self.copied.get(id(x), (None,))[0])
+        if node is None:
+            return None
+        value = Value(node, self)
+        value.array = x._data.copy()
+        return pending(value)
 
     def rebind(self, x: Tensor, value: Any) -> bool:
         """Whether `x.data = value` is noted: at the end of `x.data += y`, which leaves x its memory, and for a value that is
