@@ -195,10 +195,10 @@ class AxisError(ArgumentError, IndexError):
 
 
 class DataDependentError(ArgumentError):
-    """The shape of a result depends on values, which a graph doesn't have.
+    """An extent depends on values, and is asked for before they are there.
 
-    broken:  y = x[x > 0]               # in a graph
-    fixed:   y = sg.where(x > 0, x, 0)
+    broken:  sg.compile(lambda x: x.sum() / x[x > 0].shape[0], fullgraph=True)
+    fixed:   sg.compile(lambda x: x.sum() / (x > 0).sum(), fullgraph=True)
     """
 
 

@@ -33,9 +33,10 @@ def made_of_several(function: Any) -> bool:
 UFUNCS: dict[str, Any] = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide}
 
 
-def _by_ufunc(ufunc: np.ufunc, general: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _by_ufunc(name: str, general: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """As `general`, with the result written right away: for floats whose change nobody records, and a tensor of their dtype in
     other memory or a number. Kernels compute large ones."""
+    ufunc = UFUNCS[name[:-1]]
 
     def method(self: Tensor, *args: Any, **named: Any) -> Tensor:
         mode = modes.now
@@ -49,7 +50,7 @@ def _by_ufunc(ufunc: np.ufunc, general: Callable[..., Tensor]) -> Callable[..., 
             alpha = named.get("alpha") if named else 1
             known = other.__class__ is PublicTensor
             if (
-                (data.dtype in FLOATS and data.ndim and len(named) == (alpha.__class__ is float) and unrecorded(self, ""))
+                (data.dtype in FLOATS and data.ndim and len(named) == (alpha.__class__ is float) and unrecorded(self, name))
                 and (other.__class__ in NUMBERS or (known and other._data.dtype is data.dtype))
                 and not (known and (other._base is not None or self._base is not None or (other._tracked and mode.grad)))
             ):
@@ -108,7 +109,7 @@ def _inplace(name: str) -> Callable[..., Tensor]:
         return replace(self, fresh, name + "_")
 
     if name in UFUNCS:
-        method = _by_ufunc(UFUNCS[name], method)
+        method = _by_ufunc(name + "_", method)
     method.__wrapped__ = function  # type: ignore[attr-defined]  # it takes the same arguments
     method.__name__ = name + "_"
     method.__qualname__ = f"Tensor.{name}_"

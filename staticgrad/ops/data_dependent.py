@@ -290,7 +290,9 @@ def _equal_edges(x: Any, bins: int, limits: Any) -> Any:
 def _counted(columns: list[Any], edges: list[Any], weight: Any, density: bool) -> Any:
     """Counts of points in the cells of a grid, in a graph: columns of their places along each axis, and the edges there."""
     if any(e.shape[0] is None for e in edges):
-        raise UnknownExtentError("histogram: the number of edges has to be known in a graph")
+        raise UnknownExtentError(
+            "histogram: the number of edges has to be known in a graph", "give the number of bins, or edges of a known extent"
+        )
     shape = tuple(e.shape[0] - 1 for e in edges)
     place: Any = 0
     inside: Any = True

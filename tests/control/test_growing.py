@@ -155,6 +155,7 @@ def test_programs_are_tensorflows(program):
 
 
 def test_explanations_say_how_often_a_loop_is_written():
+    sgtf.reset_default_graph()
     n = sgtf.placeholder(sgtf.int32, [])
     any_length = (sgtf.TensorShape([]), sgtf.TensorShape([None]))
     out = sgtf.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, sgtf.concat([x, x], 0)), (0, sgtf.zeros([1])), any_length)

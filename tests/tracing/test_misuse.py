@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import operator
-import pickle
 import re
 from collections.abc import Callable
 from typing import Any
@@ -134,7 +133,6 @@ MISUSES: dict[str, Program] = {
     "iteration over a number": of(lambda x, w: list(x.sum())),
     "numpy with grad": of(lambda x, w: (w * x).numpy()),
     "a copy of a result": of(lambda x, w: copy.deepcopy(w * x)),
-    "pickling a result": of(lambda x, w: pickle.dumps(w * x)),
     "type_as a number": of(lambda x, w: x.type_as(1)),
     "size of an axis that is not there": of(lambda x, w: x.size(3)),
 }  # fmt: skip
