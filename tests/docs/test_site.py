@@ -126,7 +126,6 @@ SEARCHES = {
     "Linear": "#staticgrad.nn.Linear",
     "cross_entropy": "#staticgrad.functional.cross_entropy",
     "Adam": "#staticgrad.optim.Adam",
-    "how to save a model": "start/#save-and-load-a-model",
     "placeholder": "#staticgrad.placeholder",
     "early stopping": "recipes/tabular/",
 }
