@@ -118,17 +118,19 @@ class TensorArray:
             end = _number(index) if self.dynamic_size else None
             if isinstance(end, int) and isinstance(self._size, int) and end >= self._size:
                 return self.resized(end + 1).write(end, value)
-            value = tensor(symbols(value), self.dtype)
-            if not self.infer_shape and self._buffer is None and has_rank(value) and value.ndim:
-                return Parts.like(self, value).write(index, value)
-            buffer = self._zeros(value) if self._buffer is None else symbols(self._buffer)
-            if not fits(value.shape, buffer.shape[1:]):
-                raise ValueError(
-                    f"Inconsistent shapes: saw {TensorShape(value.shape)} but expected {TensorShape(buffer.shape[1:])} "
-                    "(and infer_shape=True)"
-                )
             place = F.reshape(F.astype(tensor(symbols(index)), np.int64), (1,))
-            return self.over(handles(graph, F.index_copy(buffer, 0, place, F.expand_dims(value, 0))))
+            return self._placed(graph, index, place, tensor(symbols(value), self.dtype))
+
+    def _placed(self, graph: Any, index: Any, place: Any, value: Any) -> TensorArray:
+        if not self.infer_shape and self._buffer is None and has_rank(value) and value.ndim:
+            return Parts.like(self, value)._placed(graph, index, place, value)
+        buffer = self._zeros(value) if self._buffer is None else symbols(self._buffer)
+        if not fits(value.shape, buffer.shape[1:]):
+            raise ValueError(
+                f"Inconsistent shapes: saw {TensorShape(value.shape)} but expected {TensorShape(buffer.shape[1:])} "
+                "(and infer_shape=True)"
+            )
+        return self.over(handles(graph, F.index_copy(buffer, 0, place, F.expand_dims(value, 0))))
 
     @_in_graph
     def read(self, index: Any, name: str | None = None) -> Any:
@@ -267,19 +269,12 @@ class Parts(TensorArray):
         made._size = size
         return made
 
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        graph = get_default_graph()
-        with using(graph):
-            end = _number(index) if self.dynamic_size else None
-            if isinstance(end, int) and isinstance(self._size, int) and end >= self._size:
-                return self.resized(end + 1).write(end, value)
-            value = tensor(symbols(value), self.dtype)
-            whole, lengths, start, stop = self._place(index)
-            joined = F.concatenate([whole[:start], value, whole[stop:]], axis=0)
-            count = apply(REGISTRY["count"], value, axis=(0,), dtype=np.dtype(np.int64))
-            place = F.reshape(F.astype(tensor(symbols(index)), np.int64), (1,))
-            sizes = F.index_copy(lengths, 0, place, F.reshape(count, (1,)))
-            return self.over(handles(graph, (joined, sizes)))
+    def _placed(self, graph: Any, index: Any, place: Any, value: Any) -> TensorArray:
+        whole, lengths, start, stop = self._place(index)
+        joined = F.concatenate([whole[:start], value, whole[stop:]], axis=0)
+        count = apply(REGISTRY["count"], value, axis=(0,), dtype=np.dtype(np.int64))
+        sizes = F.index_copy(lengths, 0, place, F.reshape(count, (1,)))
+        return self.over(handles(graph, (joined, sizes)))
 
     @_in_graph
     def read(self, index: Any, name: str | None = None) -> Any:
