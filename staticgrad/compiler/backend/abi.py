@@ -147,6 +147,8 @@ TRIAL = 5
 """Runs after which the ways of running a plan are compared."""
 OFTEN, SELDOM = 64, 4096
 """The least and most runs between two trials."""
+TIE = 16
+"""Two ways take the same time where they differ by less than this part of it."""
 LARGE_WORK = 1_000_000
 """Cost units (some 0.02 ns) from which an instruction is shared in the way LARGE: many times what a hand-over takes."""
 

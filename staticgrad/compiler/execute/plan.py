@@ -180,9 +180,8 @@ class Plan:
         begins = [i for i, each in enumerate(self.instructions) if each.control == t.START]
         control[t.EXCHANGES] = begins[0] if begins else len(self.instructions)
         loops = bool(self.builder.stream.loops)
-        control[t.RELEASES] = (
-            loops or bool(begins) or self.parallel or sum(instruction.work for instruction in self.native) >= RELEASE_WORK
-        )
+        work = sum(instruction.work for instruction in self.native)
+        control[t.RELEASES] = loops or bool(begins) or work >= RELEASE_WORK
         control[t.RESULTS], control[t.FETCHED] = address(results.block), len(self.fetches)
         return control
 

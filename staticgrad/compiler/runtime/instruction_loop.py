@@ -29,6 +29,7 @@ from ..backend.abi import (
     SELDOM,
     SPENT,
     STREAK,
+    TIE,
     TIMES,
     TRIAL,
     TRIED,
@@ -93,7 +94,8 @@ def way_of(status):
     than one, where other processes compete for the CPUs, cores are far apart, or instructions are short.
 
     Ways that have no time yet are tried first. From time to time another one is tried again; where it is no better, the plan
-    waits twice as long for the next trial, so that trials cost little in the end.
+    waits twice as long for the next trial, so that trials cost little in the end. Two ways that take the same time may take
+    turns as the better one; this does not make trials more frequent.
     """
     way, ways = peek(status + WAY), peek(status + WAYS)
     if peek(status + STREAK) >= TRIAL:
@@ -102,10 +104,11 @@ def way_of(status):
             if peek(status + TIMES + 8 * other) < peek(status + TIMES + 8 * best):
                 best = other
         if best == way:
-            if way != peek(status + HOME):
-                poke(status + HOME, way)
+            home = peek(status + TIMES + 8 * peek(status + HOME))
+            if peek(status + TIMES + 8 * way) < home - home // TIE:
                 poke(status + INTERVAL, OFTEN)
                 poke(status + REST, OFTEN)
+            poke(status + HOME, way)
             poke(status + REST, peek(status + REST) - 1)
             if peek(status + REST) <= 0:
                 poke(status + INTERVAL, min(2 * peek(status + INTERVAL), SELDOM))

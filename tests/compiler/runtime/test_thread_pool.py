@@ -28,6 +28,7 @@ from staticgrad.compiler.backend.abi import (
     PLACE_BYTES,
     PLACES,
     REST,
+    SELDOM,
     SHUN,
     STARTED,
     STREAK,
@@ -292,6 +293,16 @@ def test_another_way_is_tried_from_time_to_time_and_less_often_where_it_is_no_be
     plan.run(b.arrays, {})
     assert (plan.status[WAY // 8], plan.status[STREAK // 8]) == (TOGETHER, 1)
     assert plan.status[INTERVAL // 8] == plan.status[REST // 8] == 2 * OFTEN
+
+
+@pytest.mark.parametrize(("time", "often"), [(990_000, False), (800_000, True)])
+def test_a_way_that_is_hardly_better_does_not_make_trials_more_frequent(threads: None, time: int, often: bool):
+    b, plan, _ = example()
+    ready(plan, TOGETHER, 10**6 * LONG, time * LONG, rest=SELDOM)
+    plan.status[[WAY // 8, INTERVAL // 8]] = ALONE, SELDOM
+    plan.run(b.arrays, {})
+    assert plan.status[HOME // 8] == ALONE
+    assert (plan.status[INTERVAL // 8], plan.status[REST // 8] + 1) == ((OFTEN, OFTEN) if often else (SELDOM, SELDOM))
 
 
 def test_a_trial_ends_early_where_it_takes_twice_as_long(threads: None):
