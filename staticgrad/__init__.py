@@ -199,7 +199,7 @@ if TYPE_CHECKING:
     from .eager.printing import set_printoptions
     from .eager.tape_graph import graph_of
     from .func import vmap
-    from .functional.torch_layers import *  # noqa: F403 - PyTorch's functions of layers, listed below
+    from .functional.torch_layers import *  # PyTorch's functions of layers, listed below
     from .interchange import onnx, sklearn
     from .interchange.graph_json import from_json, to_json
     from .interchange.scipy_optimize import scipy_objective
@@ -232,7 +232,7 @@ if TYPE_CHECKING:
         trainable_variables,
         variables_initializer,
     )
-    from .torch_names import *  # noqa: F403 - the public functions of tensors, listed there
+    from .torch_names import *  # the public functions of tensors, listed there
     from .tracing import compile, print
     from .utils.training import fit
     from .viz.compare import compare
@@ -414,8 +414,7 @@ def detach(input: Any) -> Tensor:
         >>> sg.detach(w).requires_grad
         False
     """
-    result: Tensor = input.detach()
-    return result
+    return input.detach()
 
 
 def typename(obj: Any) -> str:
@@ -509,31 +508,11 @@ __all__ = [
     "vmap", "wait_for_kernels", "zeros",
 ]  # fmt: skip
 __all__ += [
-    "GradScaler",
-    "accelerator",
-    "amp",
-    "autocast",
-    "compiler",
-    "distributed",
-    "profiler",
-    "testing",
-    "version",
-    "channels_last_3d",
-    "legacy_contiguous_format",
-    "has_lapack",
-    "has_spectral",
-    "has_mkl",
-    "has_openmp",
-    "default_generator",
-    "is_autocast_enabled",
-    "is_autocast_cpu_enabled",
-    "is_anomaly_check_nan_enabled",
-    "is_distributed",
-    "compiled_with_cxx11_abi",
-    "jit",
-    *torch_names.__all__,
-    *_MODULES[".functional.torch_layers"],
-]
+    "GradScaler", "accelerator", "amp", "autocast", "compiler", "distributed", "profiler", "testing", "version",
+    "channels_last_3d", "legacy_contiguous_format", "has_lapack", "has_spectral", "has_mkl", "has_openmp",
+    "default_generator", "is_autocast_enabled", "is_autocast_cpu_enabled", "is_anomaly_check_nan_enabled", "is_distributed",
+    "compiled_with_cxx11_abi", "jit", *torch_names.__all__, *_MODULES[".functional.torch_layers"],
+]  # fmt: skip
 __all__.sort()
 
 

@@ -164,8 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         internal[sys._getframe(1).f_code.co_filename] = True  # the script `staticgrad` is no line of the user
     try:
-        code: int = getattr(importlib.import_module(f".command_line.{given.module}", __package__), given.function)(given)
-        return code
+        return getattr(importlib.import_module(f".command_line.{given.module}", __package__), given.function)(given)
     except Misuse as error:
         print(_said(given.command, str(error)), file=sys.stderr)
         return 2

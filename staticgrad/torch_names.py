@@ -19,8 +19,7 @@ def _changing(name: str) -> Callable[..., Tensor]:
     """The function of an in-place method."""
 
     def function(input: Tensor, *args: Any, **named: Any) -> Tensor:
-        changed: Tensor = getattr(input, name)(*args, **named)
-        return changed
+        return getattr(input, name)(*args, **named)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`input.{name}(...)`: the tensor itself, changed."

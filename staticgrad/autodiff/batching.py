@@ -187,8 +187,7 @@ class Batched(Changeable):
 
     @property
     def shape(self) -> Size:  # type: ignore[override]
-        shape: Size = self.value.shape[1:]
-        return shape
+        return self.value.shape[1:]
 
     def assign(self, value: Any, name: str) -> None:
         if isinstance(self.value, Symbol):

@@ -439,8 +439,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise ShapeError(
             f"make_dual: a tangent of shape {shape_text(tangent.shape)} for a tensor of {shape_text(tensor.shape)}"
         )
-    made: Any = Dual(current, tensor, F.astype(tangent, tensor.dtype))
-    return made  # type: ignore[no-any-return]
+    return Dual(current, tensor, F.astype(tangent, tensor.dtype))
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

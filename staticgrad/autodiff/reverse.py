@@ -24,14 +24,10 @@ NO_NODES: Mapping[Node, Node] = MappingProxyType({})
 
 
 def gradients(
-    ys: Sequence[Symbol],
-    xs: Sequence[Symbol],
-    grad_ys: Sequence[Any] | None = None,
-    stop_gradients: Sequence[Symbol] = (),
+    ys: Sequence[Symbol], xs: Sequence[Symbol], grad_ys: Sequence[Any] | None = None, stop_gradients: Sequence[Symbol] = (),
     hooks: Mapping[Node, Callable[[Symbol], Symbol]] = NO_HOOKS,
-    saved: Callable[[Node], tuple[Symbol, list[Symbol]]] | None = None,
-    same: Mapping[Node, Node] = NO_NODES,
-) -> list[Symbol | None]:
+    saved: Callable[[Node], tuple[Symbol, list[Symbol]]] | None = None, same: Mapping[Node, Node] = NO_NODES,
+) -> list[Symbol | None]:  # fmt: skip
     """d(sum of grad_ys * ys) / dx for each x; None where no y depends on x.
 
     Nothing flows past `stop_gradients`. hooks: by node, called with the complete cotangent of its value; the result takes its

@@ -95,8 +95,7 @@ class FunctionCtx(FormerNode):
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that made the tensor arguments."""
-        found: tuple[tuple[Any, int], ...] = Record.next_functions.__get__(self._record)
-        return found
+        return Record.next_functions.__get__(self._record)
 
     def result(self, number: int) -> Record:
         """The record of one of the results."""

@@ -55,13 +55,9 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def jacobian(
-    func: Function,
-    inputs: Any,
-    create_graph: bool = False,
-    strict: bool = False,
-    vectorize: bool = False,
+    func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     strategy: str = "reverse-mode",
-) -> Any:
+) -> Any:  # fmt: skip
     """The derivative of each element of the outputs with respect to each of the inputs, of shape (*output, *input).
 
     One tensor for one output and one input; a tuple for several of either, outputs first. vectorize and strategy change no
@@ -95,13 +91,9 @@ def jacobian(
 
 
 def hessian(
-    func: Function,
-    inputs: Any,
-    create_graph: bool = False,
-    strict: bool = False,
-    vectorize: bool = False,
+    func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
-) -> Any:
+) -> Any:  # fmt: skip
     """The second derivatives of a function with one element: for one input of shape s a tensor of shape (*s, *s), for several a
     tuple of tuples. Raises GradientError for a function with more elements.
 

@@ -31,23 +31,11 @@ class GradcheckError(StaticgradError, RuntimeError):
 
 
 def gradcheck(
-    func: Function,
-    inputs: Any,
-    *,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
-    raise_exception: bool = True,
-    nondet_tol: float = 0.0,
-    check_undefined_grad: bool = True,
-    check_grad_dtypes: bool = False,
-    check_batched_grad: bool = False,
-    check_batched_forward_grad: bool = False,
-    check_forward_ad: bool = False,
-    check_backward_ad: bool = True,
-    fast_mode: bool = False,
-    masked: bool | None = None,
-) -> bool:
+    func: Function, inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
+    nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False, check_batched_forward_grad: bool = False, check_forward_ad: bool = False,
+    check_backward_ad: bool = True, fast_mode: bool = False, masked: bool | None = None,
+) -> bool:  # fmt: skip
     """Whether the gradients of `func(*inputs)` with respect to the inputs that require grad are those of finite differences, to
     atol + rtol * |gradient|.
 
@@ -82,24 +70,11 @@ def gradcheck(
 
 
 def gradgradcheck(
-    func: Function,
-    inputs: Any,
-    grad_outputs: Any = None,
-    *,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
-    gen_non_contig_grad_outputs: bool = False,
-    raise_exception: bool = True,
-    nondet_tol: float = 0.0,
-    check_undefined_grad: bool = True,
-    check_grad_dtypes: bool = False,
-    check_batched_grad: bool = False,
-    check_fwd_over_rev: bool = False,
-    check_rev_over_rev: bool = True,
-    fast_mode: bool = False,
-    masked: bool = False,
-) -> bool:
+    func: Function, inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True, nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, fast_mode: bool = False, masked: bool = False,
+) -> bool:  # fmt: skip
     """`gradcheck` of the gradients of `func`, with respect to the inputs and to `grad_outputs` (random ones without any)."""
     if not check_fwd_over_rev and not check_rev_over_rev:
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
@@ -157,17 +132,9 @@ class _Check:
     """One comparison, with its tolerances."""
 
     def __init__(
-        self,
-        func: Function,
-        eps: float,
-        atol: float,
-        rtol: float,
-        nondet_tol: float,
-        undefined: bool,
-        dtypes: bool,
-        batched: bool,
-        modes: tuple[bool, bool],
-    ):
+        self, func: Function, eps: float, atol: float, rtol: float, nondet_tol: float, undefined: bool, dtypes: bool,
+        batched: bool, modes: tuple[bool, bool],
+    ):  # fmt: skip
         self.func, self.eps, self.atol, self.rtol, self.nondet_tol = func, eps, atol, rtol, nondet_tol
         self.undefined, self.dtypes, self.batched = undefined, dtypes, batched
         self.backward, self.forward = modes

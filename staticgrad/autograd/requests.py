@@ -13,15 +13,10 @@ from ..operators import TensorLike, Tensors, frontends, retained
 
 
 def backward(
-    tensors: Tensors,
-    grad_tensors: TensorLike | Iterable[TensorLike | None] | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    grad_variables: TensorLike | Iterable[TensorLike | None] | None = None,
-    inputs: Any = None,
-    *,
+    tensors: Tensors, grad_tensors: TensorLike | Iterable[TensorLike | None] | None = None, retain_graph: bool | None = None,
+    create_graph: bool = False, grad_variables: TensorLike | Iterable[TensorLike | None] | None = None, inputs: Any = None, *,
     retain_variables: bool | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """`Tensor.backward` for one or several roots at once, in any iterable.
 
     grad_tensors: a gradient for each root, None for one of one element. inputs: tensors, in any iterable or a dict, whose

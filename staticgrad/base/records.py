@@ -32,7 +32,7 @@ def record(*, eq: bool = True, frozen: bool = True) -> Callable[[Class], Class]:
         for name, method in methods.items():
             if name not in vars_of:
                 setattr(made, name, method)
-        return made  # type: ignore[no-any-return]
+        return made
 
     return make
 

@@ -149,14 +149,10 @@ class _Candidate:
 
 
 def within(
-    budget: int | float,
-    graph: Graph,
-    results: Sequence[Node],
-    strict: bool,
-    arrange: Callable[[Graph, Sequence[Node], dict[Node, Node], bool], Arranged],
-    lower: Lower,
+    budget: int | float, graph: Graph, results: Sequence[Node], strict: bool,
+    arrange: Callable[[Graph, Sequence[Node], dict[Node, Node], bool], Arranged], lower: Lower,
     build: Callable[[Arranged, Any], AnyBuilt],
-) -> AnyBuilt:
+) -> AnyBuilt:  # fmt: skip
     """The plan of the first policy that is within the budget. arrange(graph, results, waits, early): the passes up to the
     schedule, in which a strict program releases values early. lower: the program without machine code, and its bytes. build:
     the plan of both.

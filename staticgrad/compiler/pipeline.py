@@ -53,15 +53,9 @@ Stage = Callable[[Graph, Sequence[Node]], tuple[Graph, dict[Node, Node]]]
 
 
 def compile_plan(
-    prepared: FunctionalGraph,
-    known: dict[Node, TensorType],
-    inspect: Inspect = None,
-    strict: bool = False,
-    passes: Sequence[Pass] = (),
-    when: float = NOW,
-    budget: int | float | None = None,
-    make: Make | None = None,
-) -> Plan:
+    prepared: FunctionalGraph, known: dict[Node, TensorType], inspect: Inspect = None, strict: bool = False,
+    passes: Sequence[Pass] = (), when: float = NOW, budget: int | float | None = None, make: Make | None = None,
+) -> Plan:  # fmt: skip
     """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there.
     strict: with eager mode's bits, see `specialize.py`. passes: of the user, see `rewrite.py`. when: kernels are compiled, see
     `machine_code.code`; whoever runs the plan waits for workers, see `Plan.wait`. budget: of memory, see `memory_budget.py`.
@@ -73,15 +67,9 @@ def compile_plan(
 
 
 def _within_budget(
-    budget: int | float,
-    prepared: FunctionalGraph,
-    known: dict[Node, TensorType],
-    inspect: Inspect,
-    strict: bool,
-    passes: Sequence[Pass],
-    when: float,
-    make: Make | None,
-) -> Plan:
+    budget: int | float, prepared: FunctionalGraph, known: dict[Node, TensorType], inspect: Inspect, strict: bool,
+    passes: Sequence[Pass], when: float, make: Make | None,
+) -> Plan:  # fmt: skip
     """The plan whose buffers are within a budget."""
     rewrites: list[tuple[str, str]] = []
     user = UserPasses(passes, len(prepared.results))
@@ -109,16 +97,10 @@ def _within_budget(
 
 
 def specialized_plan(
-    prepared: FunctionalGraph,
-    known: dict[Node, TensorType],
-    templates: Templates,
-    strict: bool = False,
-    passes: Sequence[Pass] = (),
-    origin: SymbolicProgram | None = None,
-    when: float = NOW,
-    budget: int | float | None = None,
+    prepared: FunctionalGraph, known: dict[Node, TensorType], templates: Templates, strict: bool = False,
+    passes: Sequence[Pass] = (), origin: SymbolicProgram | None = None, when: float = NOW, budget: int | float | None = None,
     make: Make | None = None,
-) -> tuple[Plan, str]:
+) -> tuple[Plan, str]:  # fmt: skip
     """The same plan with decisions of an earlier trace where they hold, and which of the two happened, in words; "" for the
     first trace of a program. templates: of earlier traces; it grows. origin: the program over symbols that was filled in.
     when: see `compile_plan`."""
@@ -175,14 +157,9 @@ def _anew(why: str, origin: SymbolicProgram | None) -> str:
 
 
 def _decided(
-    prepared: FunctionalGraph,
-    known: dict[Node, TensorType],
-    inspect: Inspect = None,
-    strict: bool = False,
-    passes: Sequence[Pass] = (),
-    specialized: bool = False,
-    make: Make | None = None,
-) -> Decided:
+    prepared: FunctionalGraph, known: dict[Node, TensorType], inspect: Inspect = None, strict: bool = False,
+    passes: Sequence[Pass] = (), specialized: bool = False, make: Make | None = None,
+) -> Decided:  # fmt: skip
     """All that comes before the schedule. specialized: extents are bound."""
     rewrites: list[tuple[str, str]] = []
     user = UserPasses(passes, len(prepared.results))
@@ -195,13 +172,9 @@ def _decided(
 
 
 def _grouped(
-    graph: Graph,
-    found: Sequence[Node],
-    prepared: FunctionalGraph,
-    given: Sequence[Node],
-    rewrites: list[tuple[str, str]],
+    graph: Graph, found: Sequence[Node], prepared: FunctionalGraph, given: Sequence[Node], rewrites: list[tuple[str, str]],
     user: UserPasses,
-) -> Decided:
+) -> Decided:  # fmt: skip
     """From layouts to concatenations. given: see `FunctionalGraph.kept`; found: what results and these have become."""
     results = list(found[: len(prepared.results)])
     moved = dict(zip(given, found[len(results) :], strict=True))
@@ -223,15 +196,9 @@ def _grouped(
 
 
 def _scheduled(
-    decided: Decided,
-    prepared: FunctionalGraph,
-    known: dict[Node, TensorType],
-    strict: bool = False,
-    passes: Sequence[Pass] = (),
-    write: Writer = written,
-    when: float = NOW,
-    make: Make | None = None,
-) -> Plan:
+    decided: Decided, prepared: FunctionalGraph, known: dict[Node, TensorType], strict: bool = False,
+    passes: Sequence[Pass] = (), write: Writer = written, when: float = NOW, make: Make | None = None,
+) -> Plan:  # fmt: skip
     """The schedule and the plan."""
     order = _order(decided, {})
     builder = Builder(
@@ -241,15 +208,9 @@ def _scheduled(
 
 
 def _plan(
-    decided: Decided,
-    order: Schedule,
-    builder: Builder,
-    prepared: FunctionalGraph,
-    known: dict[Node, TensorType],
-    strict: bool,
-    passes: Sequence[Pass],
-    make: Make | None,
-) -> Plan:
+    decided: Decided, order: Schedule, builder: Builder, prepared: FunctionalGraph, known: dict[Node, TensorType],
+    strict: bool, passes: Sequence[Pass], make: Make | None,
+) -> Plan:  # fmt: skip
     """The plan of a program that is lowered."""
     stream = builder.stream
     plan = Plan(
@@ -276,17 +237,10 @@ def _order(decided: Decided, waits: dict[Node, Node], early: bool = False) -> Sc
 
 
 def reduced(
-    graph: Graph,
-    results: Sequence[Node],
-    known: dict[Node, TensorType],
-    rewrites: list[tuple[str, str]],
-    inspect: Inspect = None,
-    strict: bool = False,
-    inner: bool = False,
-    user: UserPasses | None = None,
-    specialized: bool = False,
-    make: Make | None = None,
-) -> tuple[Graph, list[Node]]:
+    graph: Graph, results: Sequence[Node], known: dict[Node, TensorType], rewrites: list[tuple[str, str]],
+    inspect: Inspect = None, strict: bool = False, inner: bool = False, user: UserPasses | None = None,
+    specialized: bool = False, make: Make | None = None,
+) -> tuple[Graph, list[Node]]:  # fmt: skip
     """The passes before layouts, for a program or (inner) the body of a loop or branch, into which passes of the user don't
     look."""
 
@@ -309,13 +263,10 @@ def reduced(
         return graph, {old: second[new] for old, new in first.items() if new in second}
 
     stages: list[tuple[str, Stage]] = [
-        *([] if specialized else [("specialize", bind)]),
-        *([] if inner else [("check", check_indexes)]),
-        *([("merge loops", merge)] if loops else []),
-        ("stabilize", lambda g, r: simplify(g, r, STABILIZING, rewrites)),
-        ("expand", expand),
-        ("simplify", algebra),
-    ]
+        *([] if specialized else [("specialize", bind)]), *([] if inner else [("check", check_indexes)]),
+        *([("merge loops", merge)] if loops else []), ("stabilize", lambda g, r: simplify(g, r, STABILIZING, rewrites)),
+        ("expand", expand), ("simplify", algebra),
+    ]  # fmt: skip
     if strict:
         stages = [("specialize", bind), ("strict", run_on_host)]
     elif loops:

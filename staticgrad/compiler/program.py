@@ -49,18 +49,10 @@ class Program:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        fetches: Sequence[Node],
-        feeds: Sequence[Node],
-        effects: Sequence[Node] = (),
-        draws: int | None = None,
-        numerics: str = "fast",
-        passes: Sequence[Pass] = (),
-        templates: Templates | None = None,
-        budget: int | float | None = None,
-        kept: bool = False,
-    ):
+        self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node] = (),
+        draws: int | None = None, numerics: str = "fast", passes: Sequence[Pass] = (), templates: Templates | None = None,
+        budget: int | float | None = None, kept: bool = False,
+    ):  # fmt: skip
         """templates: of programs that may differ only in extents. budget: of memory, see `memory_budget.py`. kept: plans are
         kept in the kernel cache, see `plan_store.py`."""
         self.budget, self.kept = budget, kept

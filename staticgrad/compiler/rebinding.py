@@ -110,12 +110,9 @@ class _Symbolic:
     program from a trace over symbols, which knows where its shapes came from; without it that is guessed."""
 
     def __init__(
-        self,
-        prepared: FunctionalGraph,
-        known: Types,
-        axes: Sequence[tuple[int, int]],
+        self, prepared: FunctionalGraph, known: Types, axes: Sequence[tuple[int, int]],
         recorded: RestatedProgram | None = None,
-    ):
+    ):  # fmt: skip
         self.conditions = Conditions() if recorded is None else recorded.conditions
         self.symbols: list[tuple[int, int]] = [] if recorded is None else [*recorded.symbols]
         """Where each symbol's value is found: (number of a feed, axis)."""
@@ -254,14 +251,10 @@ class Template:
     """
 
     def __init__(
-        self,
-        prepared: FunctionalGraph,
-        known: Types,
-        axes: Sequence[tuple[int, int]],
-        decide: Callable[[FunctionalGraph, dict[Node, TensorType], Inspect], Decided],
-        write: Writer,
+        self, prepared: FunctionalGraph, known: Types, axes: Sequence[tuple[int, int]],
+        decide: Callable[[FunctionalGraph, dict[Node, TensorType], Inspect], Decided], write: Writer,
         recorded: RestatedProgram | None = None,
-    ):
+    ):  # fmt: skip
         self.made_of, self.write, self.axes = prepared, write, [*axes]
         self.shapes = [known[feed].shape for feed in prepared.feeds]
         symbolic = _Symbolic(prepared, known, axes, recorded)

@@ -12,61 +12,8 @@ from __future__ import annotations
 from ..base.communicators import DistError
 from ..namespaces.modules import refusing
 from . import nn
-from .collectives import (
-    P2POp,
-    Work,
-    all_gather,
-    all_gather_into_tensor,
-    all_gather_object,
-    all_reduce,
-    all_to_all,
-    all_to_all_single,
-    barrier,
-    batch_isend_irecv,
-    broadcast,
-    broadcast_object_list,
-    gather,
-    gather_object,
-    irecv,
-    isend,
-    monitored_barrier,
-    recv,
-    recv_object_list,
-    reduce,
-    reduce_scatter,
-    reduce_scatter_tensor,
-    scatter,
-    scatter_object_list,
-    send,
-    send_object_list,
-    verify,
-)
-from .process_groups import (
-    Backend,
-    GroupMember,
-    ProcessGroup,
-    ReduceOp,
-    destroy_process_group,
-    get_backend,
-    get_global_rank,
-    get_group_rank,
-    get_node_local_rank,
-    get_process_group_ranks,
-    get_rank,
-    get_world_size,
-    group,
-    init_process_group,
-    is_available,
-    is_backend_available,
-    is_gloo_available,
-    is_initialized,
-    is_mpi_available,
-    is_nccl_available,
-    is_torchelastic_launched,
-    is_ucc_available,
-    is_xccl_available,
-    new_group,
-)
+from .collectives import *
+from .process_groups import *
 
 __all__ = [
     "Backend", "DistError", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work", "algorithms", "all_gather",

@@ -28,6 +28,13 @@ from .process_groups import member, place_of, seconds
 if TYPE_CHECKING:
     from ..operators import Tensor
 
+__all__ = [
+    "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier",
+    "batch_isend_irecv", "broadcast", "broadcast_object_list", "gather", "gather_object", "irecv", "isend",
+    "monitored_barrier", "P2POp", "recv", "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter",
+    "scatter_object_list", "send", "send_object_list", "verify", "Work",
+]  # fmt: skip
+
 
 class Work:
     """An exchange under way. `wait()` returns once its tensors have their new values."""
@@ -74,7 +81,7 @@ def _checked(what: str, op: Any) -> str:
 def _tensor(what: str, x: Any) -> Tensor:
     if not isinstance(x, frontends.tensor_class) and not hasattr(x, "node"):
         raise ArgumentError(f"{what}: a tensor is expected, got {type(x).__name__}")
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def _write(x: Any, value: Any) -> None:

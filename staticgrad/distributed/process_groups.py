@@ -12,6 +12,13 @@ from ..base.communicators import Communicator, DistError
 from ..base.libraries import is_installed
 from ..errors import ArgumentError, DeviceError
 
+__all__ = [
+    "Backend", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank", "get_node_local_rank",
+    "get_process_group_ranks", "get_rank", "get_world_size", "group", "GroupMember", "init_process_group", "is_available",
+    "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
+    "is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "new_group", "ProcessGroup", "ReduceOp",
+]  # fmt: skip
+
 BACKENDS = ("mpi", "gloo")
 """Names of backends that are accepted. All exchanges go through MPI."""
 

@@ -19,14 +19,9 @@ from .transform import Transform
 class SoftmaxTransform(Transform):
     """y = exp(x) along the last axis, divided by its sum; the inverse gives log(y). Not a bijection."""
 
+    alike = True
     domain = constraints.real_vector
     codomain = constraints.simplex
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SoftmaxTransform)
-
-    def __hash__(self) -> int:
-        return hash(SoftmaxTransform)
 
     def _call(self, x: Any) -> Any:
         return F.softmax(x, -1)
@@ -38,15 +33,10 @@ class SoftmaxTransform(Transform):
 class StickBreakingTransform(Transform):
     """k numbers to k + 1 on the simplex: each is the part of the rest of a stick that is broken off."""
 
+    alike = True
     bijective = True
     domain = constraints.real_vector
     codomain = constraints.simplex
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StickBreakingTransform)
-
-    def __hash__(self) -> int:
-        return hash(StickBreakingTransform)
 
     def _offset(self, k: int, dtype: np.dtype) -> np.ndarray:
         """x - log of the parts that are left: parts are equal where x is 0."""
@@ -77,14 +67,9 @@ class StickBreakingTransform(Transform):
 class LowerCholeskyTransform(Transform):
     """The lower triangle of a matrix, with exp of its diagonal."""
 
+    alike = True
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LowerCholeskyTransform)
-
-    def __hash__(self) -> int:
-        return hash(LowerCholeskyTransform)
 
     def _call(self, x: Any) -> Any:
         return F.tril(x, -1) + F.diag_embed(F.exp(F.diagonal(x, 0, -2, -1)))
@@ -96,14 +81,9 @@ class LowerCholeskyTransform(Transform):
 class PositiveDefiniteTransform(Transform):
     """The product of a Cholesky factor, as `LowerCholeskyTransform` makes it, with its transpose."""
 
+    alike = True
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PositiveDefiniteTransform)
-
-    def __hash__(self) -> int:
-        return hash(PositiveDefiniteTransform)
 
     def _call(self, x: Any) -> Any:
         factor = LowerCholeskyTransform()(x)

@@ -44,17 +44,9 @@ class Independent(Distribution):
         found, n = self.base_dist.support, self.reinterpreted_batch_ndims
         return constraints.independent(found, n) if n else found
 
-    @property
-    def mean(self) -> Any:
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Any:
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Any:
-        return self.base_dist.variance
+    mean = property(lambda self: self.base_dist.mean)
+    mode = property(lambda self: self.base_dist.mode)
+    variance = property(lambda self: self.base_dist.variance)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self.base_dist.rsample(sample_shape)
@@ -184,13 +176,8 @@ class LogNormal(TransformedDistribution):
         self.loc, self.scale = tensors(loc, scale)
         super().__init__(Normal(self.loc, self.scale, False), ExpTransform(), validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return F.exp(self.loc + F.square(self.scale) / 2)
-
-    @property
-    def mode(self) -> Any:
-        return F.exp(self.loc - F.square(self.scale))
+    mean = property(lambda self: F.exp(self.loc + F.square(self.scale) / 2))
+    mode = property(lambda self: F.exp(self.loc - F.square(self.scale)))
 
     @property
     def variance(self) -> Any:
@@ -260,8 +247,7 @@ class MixtureSameFamily(Distribution):
     @property
     def mixture_distribution(self) -> Categorical:
         """The probabilities with which they are mixed."""
-        found: Categorical = self._mixture_distribution
-        return found
+        return self._mixture_distribution
 
     @property
     def component_distribution(self) -> Distribution:
@@ -283,9 +269,7 @@ class MixtureSameFamily(Distribution):
     def _mixed(self, x: Any) -> Any:
         return F.sum(self._weights() * x, -1 - len(self.event_shape))
 
-    @property
-    def mean(self) -> Any:
-        return self._mixed(self.component_distribution.mean)
+    mean = property(lambda self: self._mixed(self.component_distribution.mean))
 
     @property
     def variance(self) -> Any:

@@ -84,13 +84,8 @@ class Bernoulli(Probabilities, ExponentialFamily):
     def _drawn(self, shape: tuple[int, ...]) -> Any:
         return F.astype(rand(*shape, dtype=self._param.dtype) < self.probs, self._param.dtype)
 
-    @property
-    def mean(self) -> Any:
-        return self.probs
-
-    @property
-    def variance(self) -> Any:
-        return self.probs * (1 - self.probs)
+    mean = property(lambda self: self.probs)
+    variance = property(lambda self: self.probs * (1 - self.probs))
 
     @property
     def mode(self) -> Any:
@@ -119,17 +114,9 @@ class Geometric(Probabilities):
     def _drawn(self, shape: tuple[int, ...]) -> Any:
         return F.floor(F.log(uniform(shape, self._param.dtype)) / F.log1p(-self.probs))
 
-    @property
-    def mean(self) -> Any:
-        return 1 / self.probs - 1
-
-    @property
-    def variance(self) -> Any:
-        return (1 / self.probs - 1) / self.probs
-
-    @property
-    def mode(self) -> Any:
-        return constant(self._param, 0.0)
+    mean = property(lambda self: 1 / self.probs - 1)
+    variance = property(lambda self: (1 / self.probs - 1) / self.probs)
+    mode = property(lambda self: constant(self._param, 0.0))
 
     def log_prob(self, value: Any) -> Any:
         return F.xlogy(self._checked(value), 1 - self.probs) + F.log(self.probs)
@@ -158,17 +145,9 @@ class Binomial(Probabilities):
         trials = np.arange(n).reshape(n, *[1] * len(shape)) < counts
         return F.sum(hits * trials.astype(self._param.dtype), 0)
 
-    @property
-    def mean(self) -> Any:
-        return self.total_count * self.probs
-
-    @property
-    def variance(self) -> Any:
-        return self.total_count * self.probs * (1 - self.probs)
-
-    @property
-    def mode(self) -> Any:
-        return F.clamp(F.floor((self.total_count + 1) * self.probs), max=self.total_count)
+    mean = property(lambda self: self.total_count * self.probs)
+    variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
+    mode = property(lambda self: F.clamp(F.floor((self.total_count + 1) * self.probs), max=self.total_count))
 
     def log_prob(self, value: Any) -> Any:
         value, n = self._checked(value), self.total_count
@@ -203,17 +182,9 @@ class NegativeBinomial(Probabilities):
         rate = Gamma(self.total_count, F.exp(-self.logits), False).sample(lead)
         return F.poisson(rate)
 
-    @property
-    def mean(self) -> Any:
-        return self.total_count * F.exp(self.logits)
-
-    @property
-    def variance(self) -> Any:
-        return self.mean / F.sigmoid(-self.logits)
-
-    @property
-    def mode(self) -> Any:
-        return F.clamp(F.floor((self.total_count - 1) * F.exp(self.logits)), min=0)
+    mean = property(lambda self: self.total_count * F.exp(self.logits))
+    variance = property(lambda self: self.mean / F.sigmoid(-self.logits))
+    mode = property(lambda self: F.clamp(F.floor((self.total_count - 1) * F.exp(self.logits)), min=0))
 
     def log_prob(self, value: Any) -> Any:
         value, n = self._checked(value), self.total_count
@@ -234,17 +205,9 @@ class Poisson(ExponentialFamily):
     def sample(self, sample_shape: Any = ()) -> Any:
         return F.poisson(F.stop_gradient(F.broadcast_to(self.rate, self._extended_shape(sample_shape))))
 
-    @property
-    def mean(self) -> Any:
-        return self.rate
-
-    @property
-    def variance(self) -> Any:
-        return self.rate
-
-    @property
-    def mode(self) -> Any:
-        return F.floor(self.rate)
+    mean = property(lambda self: self.rate)
+    variance = property(lambda self: self.rate)
+    mode = property(lambda self: F.floor(self.rate))
 
     def log_prob(self, value: Any) -> Any:
         value = self._checked(value)
@@ -287,17 +250,9 @@ class Categorical(Probabilities):
         noise = -F.log(-F.log(uniform((*shape, self._k), self._param.dtype)))
         return F.argmax(self.logits + noise, -1)
 
-    @property
-    def mean(self) -> Any:
-        return constant(F.sum(self.probs, -1), math.nan)
-
-    @property
-    def variance(self) -> Any:
-        return self.mean
-
-    @property
-    def mode(self) -> Any:
-        return F.argmax(self.probs, -1)
+    mean = property(lambda self: constant(F.sum(self.probs, -1), math.nan))
+    variance = property(lambda self: self.mean)
+    mode = property(lambda self: F.argmax(self.probs, -1))
 
     def log_prob(self, value: Any) -> Any:
         index = F.astype(F.expand_dims(self._checked(value), -1), np.int64)
@@ -332,17 +287,9 @@ class OneHotCategorical(Probabilities):
     def _drawn(self, shape: tuple[int, ...]) -> Any:
         return F.astype(F.one_hot(self._categorical._drawn(shape[:-1]), shape[-1]), self._param.dtype)
 
-    @property
-    def mean(self) -> Any:
-        return self.probs
-
-    @property
-    def variance(self) -> Any:
-        return self.probs * (1 - self.probs)
-
-    @property
-    def mode(self) -> Any:
-        return F.astype(F.one_hot(self._categorical.mode, self.event_shape[0]), self._param.dtype)
+    mean = property(lambda self: self.probs)
+    variance = property(lambda self: self.probs * (1 - self.probs))
+    mode = property(lambda self: F.astype(F.one_hot(self._categorical.mode, self.event_shape[0]), self._param.dtype))
 
     def log_prob(self, value: Any) -> Any:
         return self._categorical.log_prob(F.argmax(self._checked(value), -1))
@@ -378,13 +325,8 @@ class Multinomial(Probabilities):
         draws = self._categorical._drawn((self.total_count, *shape[:-1]))
         return F.sum(F.astype(F.one_hot(draws, shape[-1]), self._param.dtype), 0)
 
-    @property
-    def mean(self) -> Any:
-        return self.probs * self.total_count
-
-    @property
-    def variance(self) -> Any:
-        return self.total_count * self.probs * (1 - self.probs)
+    mean = property(lambda self: self.probs * self.total_count)
+    variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:

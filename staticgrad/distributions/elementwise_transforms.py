@@ -18,19 +18,12 @@ from .transform import Transform
 class _Elementwise(Transform):
     """Growing, element by element, and equal to any other of its class."""
 
+    alike = True
     bijective = True
     domain: Any = constraints.real
     codomain: Any = constraints.real
 
-    @property
-    def sign(self) -> Any:
-        return 1
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
+    sign = property(lambda self: 1)
 
 
 class ExpTransform(_Elementwise):
@@ -58,9 +51,7 @@ class PowerTransform(_Elementwise):
         super().__init__(cache_size)
         self.exponent = exponent
 
-    @property
-    def sign(self) -> Any:
-        return F.sign(self.exponent)
+    sign = property(lambda self: F.sign(self.exponent))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PowerTransform) and _equal(self.exponent, other.exponent)
@@ -133,14 +124,9 @@ class TanhTransform(_Elementwise):
 class AbsTransform(Transform):
     """y = |x|, of which the inverse gives the positive x."""
 
+    alike = True
     domain = constraints.real
     codomain = constraints.positive
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AbsTransform)
-
-    def __hash__(self) -> int:
-        return hash(AbsTransform)
 
     def _call(self, x: Any) -> Any:
         return F.abs(x)
@@ -169,9 +155,7 @@ class AffineTransform(Transform):
 
     codomain = domain
 
-    @property
-    def sign(self) -> Any:
-        return F.sign(self.scale) if hasattr(self.scale, "shape") else (self.scale > 0) - (self.scale < 0)
+    sign = property(lambda self: F.sign(self.scale) if hasattr(self.scale, "shape") else (self.scale > 0) - (self.scale < 0))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AffineTransform) and _equal(self.loc, other.loc) and _equal(self.scale, other.scale)
@@ -209,15 +193,12 @@ class CumulativeDistributionTransform(Transform):
         super().__init__(cache_size)
         self.distribution = distribution
 
-    @property
-    def sign(self) -> Any:
-        return 1
+    sign = property(lambda self: 1)
 
     @property
     def domain(self) -> Constraint:
         """The set of values that it takes."""
-        support: Constraint = self.distribution.support
-        return support
+        return self.distribution.support
 
     def _call(self, x: Any) -> Any:
         return self.distribution.cdf(x)

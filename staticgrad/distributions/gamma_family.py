@@ -32,17 +32,9 @@ class Gamma(ExponentialFamily):
         a = F.broadcast_to(self.concentration, shape)
         return gamma_quantile(a, uniform(shape, a.dtype)) / self.rate
 
-    @property
-    def mean(self) -> Any:
-        return self.concentration / self.rate
-
-    @property
-    def mode(self) -> Any:
-        return F.clamp((self.concentration - 1) / self.rate, min=0)
-
-    @property
-    def variance(self) -> Any:
-        return self.concentration / F.square(self.rate)
+    mean = property(lambda self: self.concentration / self.rate)
+    mode = property(lambda self: F.clamp((self.concentration - 1) / self.rate, min=0))
+    variance = property(lambda self: self.concentration / F.square(self.rate))
 
     def log_prob(self, value: Any) -> Any:
         value, a, rate = self._checked(value), self.concentration, self.rate
@@ -86,9 +78,7 @@ class InverseGamma(Distribution):
         a = self.concentration
         return F.where(a > 1, self.rate / (a - 1), math.inf)
 
-    @property
-    def mode(self) -> Any:
-        return self.rate / (self.concentration + 1)
+    mode = property(lambda self: self.rate / (self.concentration + 1))
 
     @property
     def variance(self) -> Any:
@@ -125,9 +115,7 @@ class Dirichlet(ExponentialFamily):
         x = gamma_quantile(a, uniform(shape, a.dtype))
         return x / F.sum(x, -1, True)
 
-    @property
-    def mean(self) -> Any:
-        return self.concentration / F.sum(self.concentration, -1, True)
+    mean = property(lambda self: self.concentration / F.sum(self.concentration, -1, True))
 
     @property
     def mode(self) -> Any:
@@ -173,13 +161,8 @@ class Beta(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self._pair.rsample(sample_shape)[..., 0]
 
-    @property
-    def mean(self) -> Any:
-        return self.concentration1 / (self.concentration1 + self.concentration0)
-
-    @property
-    def mode(self) -> Any:
-        return self._pair.mode[..., 0]
+    mean = property(lambda self: self.concentration1 / (self.concentration1 + self.concentration0))
+    mode = property(lambda self: self._pair.mode[..., 0])
 
     @property
     def variance(self) -> Any:
@@ -210,13 +193,8 @@ class StudentT(Distribution):
         chi2 = Gamma(0.5 * self.df, 0.5, False).rsample(sample_shape)
         return self.loc + self.scale * z * F.rsqrt(chi2 / self.df)
 
-    @property
-    def mean(self) -> Any:
-        return F.where(self.df > 1, self.loc, math.nan)
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mean = property(lambda self: F.where(self.df > 1, self.loc, math.nan))
+    mode = property(lambda self: self.loc)
 
     @property
     def variance(self) -> Any:
@@ -249,9 +227,7 @@ class FisherSnedecor(Distribution):
         a, b = (Gamma(0.5 * df, df, False).rsample(sample_shape) for df in (self.df1, self.df2))
         return a / b
 
-    @property
-    def mean(self) -> Any:
-        return F.where(self.df2 > 2, self.df2 / (self.df2 - 2), math.nan)
+    mean = property(lambda self: F.where(self.df2 > 2, self.df2 / (self.df2 - 2), math.nan))
 
     @property
     def mode(self) -> Any:

@@ -36,17 +36,9 @@ class Uniform(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self.low + (self.high - self.low) * uniform(self._extended_shape(sample_shape), self.low.dtype)
 
-    @property
-    def mean(self) -> Any:
-        return (self.high + self.low) / 2
-
-    @property
-    def mode(self) -> Any:
-        return constant(self.high, math.nan)
-
-    @property
-    def variance(self) -> Any:
-        return F.square(self.high - self.low) / 12
+    mean = property(lambda self: (self.high + self.low) / 2)
+    mode = property(lambda self: constant(self.high, math.nan))
+    variance = property(lambda self: F.square(self.high - self.low) / 12)
 
     def log_prob(self, value: Any) -> Any:
         value = self._checked(value)
@@ -82,21 +74,10 @@ class Exponential(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self.icdf(uniform(self._extended_shape(sample_shape), self.rate.dtype))
 
-    @property
-    def mean(self) -> Any:
-        return 1 / self.rate
-
-    @property
-    def mode(self) -> Any:
-        return constant(self.rate, 0.0)
-
-    @property
-    def variance(self) -> Any:
-        return 1 / F.square(self.rate)
-
-    @property
-    def stddev(self) -> Any:
-        return 1 / self.rate
+    mean = property(lambda self: 1 / self.rate)
+    mode = property(lambda self: constant(self.rate, 0.0))
+    variance = property(lambda self: 1 / F.square(self.rate))
+    stddev = property(lambda self: 1 / self.rate)
 
     def log_prob(self, value: Any) -> Any:
         return F.log(self.rate) - self.rate * self._checked(value)
@@ -133,9 +114,7 @@ class Pareto(Distribution):
         a = self.alpha
         return F.where(a > 1, a * self.scale / (a - 1), math.inf)
 
-    @property
-    def mode(self) -> Any:
-        return self.scale
+    mode = property(lambda self: self.scale)
 
     @property
     def variance(self) -> Any:
@@ -186,9 +165,7 @@ class GeneralizedPareto(Distribution):
         c = self.concentration
         return F.where(c < 1, self.loc + self.scale / (1 - F.where(c < 1, c, 0.0)), math.inf)
 
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mode = property(lambda self: self.loc)
 
     @property
     def variance(self) -> Any:
@@ -229,9 +206,7 @@ class Weibull(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self.scale * (-F.log(uniform(self._extended_shape(sample_shape), self.scale.dtype))) ** (1 / self.concentration)
 
-    @property
-    def mean(self) -> Any:
-        return self.scale * F.exp(F.lgamma(1 + 1 / self.concentration))
+    mean = property(lambda self: self.scale * F.exp(F.lgamma(1 + 1 / self.concentration)))
 
     @property
     def mode(self) -> Any:
@@ -276,9 +251,7 @@ class Kumaraswamy(Distribution):
         a, b = self.concentration1, self.concentration0
         return b * F.exp(F.lgamma(1 + n / a) + F.lgamma(b) - F.lgamma(1 + n / a + b))
 
-    @property
-    def mean(self) -> Any:
-        return self._moment(1)
+    mean = property(lambda self: self._moment(1))
 
     @property
     def mode(self) -> Any:
@@ -288,9 +261,7 @@ class Kumaraswamy(Distribution):
         a, b = F.where(known, a, 2.0), F.where(known, b, 2.0)
         return F.where(known, ((a - 1) / (a * b - 1)) ** (1 / a), math.nan)
 
-    @property
-    def variance(self) -> Any:
-        return self._moment(2) - F.square(self._moment(1))
+    variance = property(lambda self: self._moment(2) - F.square(self._moment(1)))
 
     def log_prob(self, value: Any) -> Any:
         value, a, b = self._checked(value), self.concentration1, self.concentration0

@@ -270,16 +270,11 @@ def _infinite(p: Any, q: Any) -> Any:
 
 
 FINITE: tuple[tuple[type[Distribution], tuple[type[Distribution], ...]], ...] = (
-    (Beta, (ContinuousBernoulli, Exponential, Gamma, Normal, Uniform)),
-    (ContinuousBernoulli, (Exponential, Normal, Uniform)),
-    (Exponential, (Gamma, Gumbel, Normal)),
-    (Gamma, (Exponential, Gumbel, Normal)),
-    (Gumbel, (Normal,)),
-    (Laplace, (Normal,)),
-    (Normal, (Gumbel, Laplace)),
-    (Pareto, (Exponential, Gamma, Normal)),
+    (Beta, (ContinuousBernoulli, Exponential, Gamma, Normal, Uniform)), (ContinuousBernoulli, (Exponential, Normal, Uniform)),
+    (Exponential, (Gamma, Gumbel, Normal)), (Gamma, (Exponential, Gumbel, Normal)), (Gumbel, (Normal,)), (Laplace, (Normal,)),
+    (Normal, (Gumbel, Laplace)), (Pareto, (Exponential, Gamma, Normal)),
     (Uniform, (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Normal, Pareto)),
-)
+)  # fmt: skip
 INFINITE: tuple[tuple[type[Distribution], tuple[type[Distribution], ...]], ...] = (
     (Beta, (Pareto,)),
     (ContinuousBernoulli, (Pareto,)),

@@ -51,13 +51,8 @@ class _LocScale(Distribution):
     def icdf(self, value: Any) -> Any:
         return self.loc + self.scale * self._quantile(value)
 
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mean = property(lambda self: self.loc)
+    mode = property(lambda self: self.loc)
 
 
 class Normal(_LocScale, ExponentialFamily):
@@ -74,13 +69,8 @@ class Normal(_LocScale, ExponentialFamily):
     def _quantile(self, u: Any) -> Any:
         return math.sqrt(2) * F.erfinv(2 * u - 1)
 
-    @property
-    def variance(self) -> Any:
-        return F.square(self.scale)
-
-    @property
-    def stddev(self) -> Any:
-        return self.scale
+    variance = property(lambda self: F.square(self.scale))
+    stddev = property(lambda self: self.scale)
 
     def _log_density(self, z: Any) -> Any:
         return -F.square(z) / 2 - LOG_2PI / 2
@@ -99,9 +89,7 @@ class Laplace(_LocScale):
         t = u - 0.5
         return -F.sign(t) * F.log1p(-2 * F.abs(t))
 
-    @property
-    def variance(self) -> Any:
-        return 2 * F.square(self.scale)
+    variance = property(lambda self: 2 * F.square(self.scale))
 
     def _log_density(self, z: Any) -> Any:
         return -F.abs(z) - math.log(2)
@@ -119,13 +107,8 @@ class Cauchy(_LocScale):
     def _quantile(self, u: Any) -> Any:
         return F.tan(math.pi * (u - 0.5))
 
-    @property
-    def mean(self) -> Any:
-        return constant(self.loc, math.nan)
-
-    @property
-    def variance(self) -> Any:
-        return constant(self.loc, math.inf)
+    mean = property(lambda self: constant(self.loc, math.nan))
+    variance = property(lambda self: constant(self.loc, math.inf))
 
     def _log_density(self, z: Any) -> Any:
         return -math.log(math.pi) - F.log1p(F.square(z))
@@ -143,13 +126,8 @@ class Gumbel(_LocScale):
     def _quantile(self, u: Any) -> Any:
         return -F.log(-F.log(u))
 
-    @property
-    def mean(self) -> Any:
-        return self.loc + self.scale * EULER
-
-    @property
-    def variance(self) -> Any:
-        return math.pi**2 / 6 * F.square(self.scale)
+    mean = property(lambda self: self.loc + self.scale * EULER)
+    variance = property(lambda self: math.pi**2 / 6 * F.square(self.scale))
 
     def _log_density(self, z: Any) -> Any:
         return -(z + F.exp(-z))
@@ -177,9 +155,7 @@ class _Folded(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Any:
         return F.abs(self.base_dist.rsample(sample_shape))
 
-    @property
-    def mode(self) -> Any:
-        return constant(self.scale, 0.0)
+    mode = property(lambda self: constant(self.scale, 0.0))
 
     def log_prob(self, value: Any) -> Any:
         value = self._checked(value)
@@ -200,13 +176,8 @@ class HalfNormal(_Folded):
 
     base = Normal
 
-    @property
-    def mean(self) -> Any:
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
-    def variance(self) -> Any:
-        return F.square(self.scale) * (1 - 2 / math.pi)
+    mean = property(lambda self: self.scale * math.sqrt(2 / math.pi))
+    variance = property(lambda self: F.square(self.scale) * (1 - 2 / math.pi))
 
 
 class HalfCauchy(_Folded):
@@ -214,13 +185,8 @@ class HalfCauchy(_Folded):
 
     base = Cauchy
 
-    @property
-    def mean(self) -> Any:
-        return constant(self.scale, math.inf)
-
-    @property
-    def variance(self) -> Any:
-        return constant(self.scale, math.inf)
+    mean = property(lambda self: constant(self.scale, math.inf))
+    variance = property(lambda self: constant(self.scale, math.inf))
 
 
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "HalfNormal", "Laplace", "Normal"]

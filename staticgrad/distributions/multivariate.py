@@ -86,17 +86,9 @@ class MultivariateNormal(Distribution):
         """The inverse of the covariance, (..., k, k)."""
         return F.cholesky_inverse(self.scale_tril)
 
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
-
-    @property
-    def variance(self) -> Any:
-        return F.sum(F.square(self.scale_tril), -1)
+    mean = property(lambda self: self.loc)
+    mode = property(lambda self: self.loc)
+    variance = property(lambda self: F.sum(F.square(self.scale_tril), -1))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         z = normal(self._extended_shape(sample_shape), self.loc.dtype)
@@ -171,17 +163,9 @@ class LowRankMultivariateNormal(Distribution):
         """The Cholesky factor of the covariance, (..., k, k)."""
         return F.cholesky(self.covariance_matrix)
 
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
-
-    @property
-    def variance(self) -> Any:
-        return F.sum(F.square(self.cov_factor), -1) + self.cov_diag
+    mean = property(lambda self: self.loc)
+    mode = property(lambda self: self.loc)
+    variance = property(lambda self: F.sum(F.square(self.cov_factor), -1) + self.cov_diag)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
@@ -224,13 +208,8 @@ class VonMises(Distribution):
         angle = self.loc + von_mises_quantile(u, self.concentration) + math.pi
         return F.stop_gradient(F.remainder(angle, 2 * math.pi) - math.pi)
 
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mean = property(lambda self: self.loc)
+    mode = property(lambda self: self.loc)
 
     @property
     def variance(self) -> Any:
@@ -305,9 +284,7 @@ class Wishart(ExponentialFamily):
     def _scaled(self, x: Any) -> Any:
         return F.expand_dims(x, (len(self.batch_shape), len(self.batch_shape) + 1))
 
-    @property
-    def mean(self) -> Any:
-        return self._scaled(self.df) * self.covariance_matrix
+    mean = property(lambda self: self._scaled(self.df) * self.covariance_matrix)
 
     @property
     def mode(self) -> Any:

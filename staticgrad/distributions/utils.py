@@ -123,8 +123,7 @@ def _slope_eval(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     upper = at > shape
 
     def tail(s: np.ndarray) -> np.ndarray:
-        result: np.ndarray = np.where(upper, -gammaincc(s, at), gammainc(s, at))
-        return result
+        return np.where(upper, -gammaincc(s, at), gammainc(s, at))
 
     slope = (8 * (tail(shape + h) - tail(shape - h)) - (tail(shape + 2 * h) - tail(shape - 2 * h))) / (12 * h)
     result: np.ndarray = slope.astype(np.result_type(a, x))
@@ -166,13 +165,11 @@ def _ratios(k: np.ndarray, terms: int) -> np.ndarray:
         ratio = k / (2 * j + k * ratio)
         if j <= terms:
             found[j] = ratio
-    result: np.ndarray = found[1:]
-    return result
+    return found[1:]
 
 
 def _clipped(z: np.ndarray) -> np.ndarray:
-    result: np.ndarray = np.clip(z, -math.pi, math.pi)
-    return result
+    return np.clip(z, -math.pi, math.pi)
 
 
 def _quantile_eval(u: np.ndarray, concentration: np.ndarray) -> np.ndarray:
@@ -199,8 +196,7 @@ def _quantile_eval(u: np.ndarray, concentration: np.ndarray) -> np.ndarray:
         if np.allclose(moved, x, rtol=0, atol=1e-14):
             break
         x = moved
-    result: np.ndarray = np.where(small, x, _clipped(z))
-    return result
+    return np.where(small, x, _clipped(z))
 
 
 _von_mises_op = host(

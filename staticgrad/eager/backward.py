@@ -21,12 +21,9 @@ from .tensor import Tensor
 
 
 def backward(
-    tensors: Tensors,
-    gradients: TensorLike | Iterable[TensorLike | None] | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    inputs: Tensors | None = None,
-) -> None:
+    tensors: Tensors, gradients: TensorLike | Iterable[TensorLike | None] | None = None, retain_graph: bool | None = None,
+    create_graph: bool = False, inputs: Tensors | None = None,
+) -> None:  # fmt: skip
     """`Tensor.backward` for one or several roots at once. Raises GradientError; no `grad` is changed when it does."""
     if create_graph:
         misuse.warn_of_cycle()
@@ -88,39 +85,21 @@ def _accumulate(leaf: Tensor, g: Any, source: Source) -> None:
 
 @overload
 def grad(
-    outputs: Tensors,
-    inputs: Tensors,
-    grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    only_inputs: bool = True,
-    allow_unused: Literal[False] | None = None,
-    is_grads_batched: bool = False,
-    materialize_grads: bool = False,
-) -> tuple[AnyTensor, ...]: ...
+    outputs: Tensors, inputs: Tensors, grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
+    retain_graph: bool | None = None, create_graph: bool = False, only_inputs: bool = True,
+    allow_unused: Literal[False] | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
+) -> tuple[AnyTensor, ...]: ...  # fmt: skip
 @overload
 def grad(
-    outputs: Tensors,
-    inputs: Tensors,
-    grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    only_inputs: bool = True,
-    allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
-    materialize_grads: bool = False,
-) -> tuple[AnyTensor | None, ...]: ...
+    outputs: Tensors, inputs: Tensors, grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
+    retain_graph: bool | None = None, create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+    is_grads_batched: bool = False, materialize_grads: bool = False,
+) -> tuple[AnyTensor | None, ...]: ...  # fmt: skip
 def grad(
-    outputs: Tensors,
-    inputs: Tensors,
-    grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    only_inputs: bool = True,
-    allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
-    materialize_grads: bool = False,
-) -> Any:
+    outputs: Tensors, inputs: Tensors, grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
+    retain_graph: bool | None = None, create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+    is_grads_batched: bool = False, materialize_grads: bool = False,
+) -> Any:  # fmt: skip
     """The gradients of sum(grad_outputs * outputs) with respect to `inputs`, without touching any `.grad`.
 
     outputs, inputs: a tensor, or several in any iterable; inputs may be a dict of tensors, which gives a dict. Returns a tuple,
@@ -192,8 +171,7 @@ def _batched(roots: list[Any], targets: Any, seeds: Any, retain: bool | None, cr
 
 def _grad(outputs: Any, inputs: Any, seeds: Any, retain_graph: bool | None, create: bool, unused: bool) -> tuple[Any, ...]:
     if frontends.tracing and state.tracer is not None:
-        traced: tuple[Any, ...] = state.tracer.grad(outputs, inputs, seeds, retain_graph, create, unused)
-        return traced
+        return state.tracer.grad(outputs, inputs, seeds, retain_graph, create, unused)
     targets_given: Any = [None] if inputs is None else inputs
     roots, cotangents, targets, retain = request(EAGER, "grad", outputs, seeds, targets_given, retain_graph, create)
     assert targets is not None

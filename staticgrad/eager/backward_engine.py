@@ -421,8 +421,7 @@ class BackwardEngine(Hooked):
         if g._data.size < (record.op.eager_least or least_of(record.op)):
             return None
         values = [self._saved_out(record), *[self._saved(t, record) for t in record.inputs]]
-        found: Iterable[Any] | None = frontends.recorded_rules(record, tuple(positions), g, values)
-        return found
+        return frontends.recorded_rules(record, tuple(positions), g, values)
 
     def _saved(self, tensor: Any, record: Record) -> Any:
         """An operand for a rule: the value itself, or a freed tensor where it was overwritten."""

@@ -44,16 +44,17 @@ from ..operators import Tensor as AnyTensor
 from ..operators.node_names import NUMBERS
 from .tensor import PublicTensor, Tensor
 
+__all__ = [
+    "arange", "asarray", "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "empty",
+    "empty_permuted", "empty_strided", "eye", "FloatTensor", "full", "HalfTensor", "IntTensor", "LongTensor", "ones",
+    "scalar_tensor", "ShortTensor", "tensor", "zeros",
+]  # fmt: skip
+
 
 def tensor(
-    data: TensorLike,
-    dtype: DTypeLike | None = None,
-    requires_grad: bool = False,
-    *,
-    device: Any = None,
-    pin_memory: bool = False,
-    names: None = None,
-) -> AnyTensor:
+    data: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False, *, device: Any = None,
+    pin_memory: bool = False, names: None = None,
+) -> AnyTensor:  # fmt: skip
     """A tensor with a copy of `data` (numbers, nested lists, an array, a tensor, lists of 0-d tensors).
 
     Python floats become the default float, NumPy arrays keep their dtype. Raises DTypeError for data without a
@@ -74,8 +75,7 @@ def tensor(
         kind = None if dtype is None else as_dtype(dtype)
         data = as_array(data) if isinstance(data, np.ndarray) else state.tracer.listed(data, kind)
         if isinstance(data, (Tensor, Symbol, np.ndarray)):
-            copied: AnyTensor = state.tracer.copied(data, kind, requires_grad)
-            return copied
+            return state.tracer.copied(data, kind, requires_grad)
     data = with_numbers(data)
     if dtype is not None and not isinstance(data, (Tensor, np.ndarray)):
         as_array(data)  # refuses unsupported dtypes; the values are converted to the requested dtype in one step
@@ -117,8 +117,7 @@ def _number(x: Tensor) -> Any:
 def _made(array: np.ndarray, requires_grad: bool = False) -> AnyTensor:
     """The tensor around a fresh array; while tracing, one that each run makes anew."""
     if frontends.tracing and state.tracer is not None:
-        made: AnyTensor = state.tracer.constant(array, requires_grad)
-        return made
+        return state.tracer.constant(array, requires_grad)
     return Tensor(array, requires_grad)
 
 
@@ -220,15 +219,10 @@ def empty_permuted(size: ShapeLike, physical_layout: Sequence[int], **options: U
 
 @factory(Placement)
 def full(
-    size: ShapeLike | None = None,
-    fill_value: TensorLike | None = None,
-    dtype: DTypeLike | None = None,
-    requires_grad: bool = False,
-    *,
-    shape: ShapeLike | None = None,
-    value: TensorLike | None = None,
+    size: ShapeLike | None = None, fill_value: TensorLike | None = None, dtype: DTypeLike | None = None,
+    requires_grad: bool = False, *, shape: ShapeLike | None = None, value: TensorLike | None = None,
     **options: Unpack[Placement],
-) -> AnyTensor:
+) -> AnyTensor:  # fmt: skip
     """`fill_value` everywhere; its own dtype unless `dtype` is given. `shape` and `value` are taken for PyTorch's names.
 
     Examples:
@@ -259,12 +253,8 @@ def scalar_tensor(s: float, **options: Unpack[Options]) -> AnyTensor:
 
 @factory(Placement)
 def eye(
-    n: int,
-    m: int | None = None,
-    dtype: DTypeLike | None = None,
-    requires_grad: bool = False,
-    **options: Unpack[Placement],
-) -> AnyTensor:
+    n: int, m: int | None = None, dtype: DTypeLike | None = None, requires_grad: bool = False, **options: Unpack[Placement],
+) -> AnyTensor:  # fmt: skip
     """Ones on the diagonal of an n x m matrix (m = n unless given).
 
     Examples:
@@ -283,15 +273,10 @@ def eye(
 
 @factory(Placement)
 def arange(
-    start: float | AnyTensor | None = None,
-    end: float | AnyTensor | None = None,
-    step: float | AnyTensor = 1,
-    dtype: DTypeLike | None = None,
-    requires_grad: bool = False,
-    *,
-    stop: float | AnyTensor | None = None,
+    start: float | AnyTensor | None = None, end: float | AnyTensor | None = None, step: float | AnyTensor = 1,
+    dtype: DTypeLike | None = None, requires_grad: bool = False, *, stop: float | AnyTensor | None = None,
     **options: Unpack[Placement],
-) -> AnyTensor:
+) -> AnyTensor:  # fmt: skip
     """start, start + step, ... before end (also called `stop`); int64 for integers, else the default float.
 
     Examples:
@@ -361,8 +346,7 @@ def _new(name: str, function: Any) -> Any:
     """A method that makes a tensor of this one's dtype."""
 
     def method(self: Any, *args: Any, dtype: Any = None, **options: Any) -> AnyTensor:
-        result: AnyTensor = _beside(self, function(*args, dtype=self.dtype if dtype is None else dtype, **options))
-        return result
+        return _beside(self, function(*args, dtype=self.dtype if dtype is None else dtype, **options))
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"`{function.__name__}`, of this tensor's dtype unless one is given."
@@ -378,8 +362,7 @@ for _name, _function in (
 
 def _new_legacy(self: Any, *args: Any, device: Any = None) -> AnyTensor:
     """PyTorch's older name: of sizes, an empty tensor; of data, a tensor; of this one's dtype."""
-    result: AnyTensor = _beside(self, _legacy("new", self.dtype, args, device))
-    return result
+    return _beside(self, _legacy("new", self.dtype, args, device))
 
 
 Operators.new = _new_legacy  # type: ignore[method-assign]
@@ -454,8 +437,7 @@ def asarray(obj: TensorLike, *, dtype: DTypeLike | None = None, device: Any = No
     made: Any = obj if is_tensor(obj) else Tensor(with_numbers(obj))
     made = made if dtype is None else F.astype(made, dtype)
     made = F.clone(made).detach() if copy and made is obj else made
-    result: AnyTensor = made.requires_grad_(True) if requires_grad else made
-    return result
+    return made.requires_grad_(True) if requires_grad else made
 
 
 frontends.make_public = _public_tensor

@@ -214,16 +214,10 @@ def _bounds(name: str, low: Any, high: Any) -> tuple[int, int]:
 
 @factory(Placement)
 def randint(
-    low: int = 0,
-    high: int | tuple[int, ...] | list[int] | None = None,
-    size: ShapeLike | None = None,
-    dtype: DTypeLike | None = np.int64,
-    *,
-    shape: ShapeLike | None = None,
-    generator: Generator | None = None,
-    requires_grad: bool = False,
-    **options: Unpack[Placement],
-) -> AnyTensor:
+    low: int = 0, high: int | tuple[int, ...] | list[int] | None = None, size: ShapeLike | None = None,
+    dtype: DTypeLike | None = np.int64, *, shape: ShapeLike | None = None, generator: Generator | None = None,
+    requires_grad: bool = False, **options: Unpack[Placement],
+) -> AnyTensor:  # fmt: skip
     """Integers in [low, high), or [0, low) when `high` is left out; drawn when `rand` is.
 
     Examples:
@@ -240,13 +234,9 @@ def randint(
 
 @factory(Placement)
 def randperm(
-    n: int,
-    *,
-    dtype: DTypeLike | None = np.int64,
-    generator: Generator | None = None,
-    requires_grad: bool = False,
+    n: int, *, dtype: DTypeLike | None = np.int64, generator: Generator | None = None, requires_grad: bool = False,
     **options: Unpack[Placement],
-) -> AnyTensor:
+) -> AnyTensor:  # fmt: skip
     """A random order of 0 ... n-1, int64; drawn when `rand` is.
 
     Examples:
@@ -263,13 +253,9 @@ def randperm(
 def _like(name: str, op: OpDef) -> Any:
     @factory(LikePlacement)
     def function(
-        input: AnyTensor,
-        *,
-        dtype: DTypeLike | None = None,
-        generator: Generator | None = None,
-        requires_grad: bool = False,
+        input: AnyTensor, *, dtype: DTypeLike | None = None, generator: Generator | None = None, requires_grad: bool = False,
         **options: Unpack[LikePlacement],
-    ) -> AnyTensor:
+    ) -> AnyTensor:  # fmt: skip
         return _with_grad(_draw_like(op, input, dtype, generator), requires_grad)
 
     function.__name__ = function.__qualname__ = name
@@ -283,15 +269,9 @@ rand_like, randn_like = _like("rand_like", uniform_op), _like("randn_like", norm
 @public
 @factory(LikePlacement)
 def randint_like(
-    input: AnyTensor,
-    low: int = 0,
-    high: int | None = None,
-    *,
-    dtype: DTypeLike | None = None,
-    generator: Generator | None = None,
-    requires_grad: bool = False,
-    **options: Unpack[LikePlacement],
-) -> AnyTensor:
+    input: AnyTensor, low: int = 0, high: int | None = None, *, dtype: DTypeLike | None = None,
+    generator: Generator | None = None, requires_grad: bool = False, **options: Unpack[LikePlacement],
+) -> AnyTensor:  # fmt: skip
     """`randint` of the shape of `input`, and of its dtype unless one is given."""
     low, high = _bounds("randint_like", low, high)
     u = _draw_like(uniform_op, input, np.float64, generator)
@@ -301,13 +281,9 @@ def randint_like(
 @torch_function(method=False)
 @factory(Options)
 def normal(
-    mean: float | AnyTensor = 0.0,
-    std: float | AnyTensor = 1.0,
-    size: ShapeLike | None = None,
-    *,
-    generator: Generator | None = None,
-    **options: Unpack[Options],
-) -> AnyTensor:
+    mean: float | AnyTensor = 0.0, std: float | AnyTensor = 1.0, size: ShapeLike | None = None, *,
+    generator: Generator | None = None, **options: Unpack[Options],
+) -> AnyTensor:  # fmt: skip
     """Normal numbers of this mean and standard deviation: numbers with a size, or tensors, broadcast. Gradients flow to
     neither. Raises ArgumentError for a negative deviation, or without a shape."""
     dtype = options.get("dtype")
@@ -358,8 +334,7 @@ def multinomial(
     if not replacement:  # the largest of log(weight) + Gumbel's noise
         u = _draw_like(uniform_op, weights, np.float64, generator)
         keys = F.log(F.astype(weights, np.float64)) - F.log(-F.log(F.clip(u, 1e-300, 1.0 - 1e-16)))
-        largest: AnyTensor = F.topk(keys, num_samples, -1).indices
-        return largest
+        return F.topk(keys, num_samples, -1).indices
     totals = F.cumsum(F.astype(weights, np.float64), -1)
     u = _draw(uniform_op, ((*extents("multinomial", input, 0, -1), num_samples),), np.float64, generator)
     last = F.getitem(totals, (..., slice(-1, None)))
@@ -423,12 +398,10 @@ def dropout(x: AnyTensor, p: float = 0.5, training: bool = True) -> AnyTensor:
     place = _place(x)
     if isinstance(x, Tensor) and isinstance(place.rng, Tensor) and not state.levels:
         return _dropped(x, marks.mark(place.rng), p)
-    masked: AnyTensor = dropout_mask(x, marks.mark(place.draw(uniform_op, x, shape=None, dtype=x.dtype)), p)
-    return masked
+    return dropout_mask(x, marks.mark(place.draw(uniform_op, x, shape=None, dtype=x.dtype)), p)
 
 
 @composite
 def _dropped(x: AnyTensor, seed: AnyTensor, p: float) -> AnyTensor:
     """`dropout` by the numbers of a seed (seed, draw)."""
-    masked: AnyTensor = dropout_mask(x, apply(uniform_op, seed, x, shape=None, dtype=x.dtype, index=0), p)
-    return masked
+    return dropout_mask(x, apply(uniform_op, seed, x, shape=None, dtype=x.dtype, index=0), p)

@@ -249,8 +249,7 @@ def _read_again(view: Tensor, owner: Tensor, whole: Tensor) -> Record:
         again = apply(gather_op, F.reshape(_seen_as(view.dtype, whole), (-1,)), places, axis=0)
     else:
         again = whole
-    record: Record = cast("Any", F.reshape(again, view.shape))._record
-    return record
+    return cast("Any", F.reshape(again, view.shape))._record
 
 
 def _without_flow(x: Tensor, value: Tensor) -> Record:
@@ -358,8 +357,7 @@ def places_of(view: Tensor, owner: Tensor) -> np.ndarray:
     """The positions of a view's elements among those of its owner, found by their addresses."""
     inside = addresses(view._data)
     if owner._data.flags.c_contiguous:
-        result: np.ndarray = (inside - owner._data.__array_interface__["data"][0]) // owner._data.itemsize
-        return result
+        return (inside - owner._data.__array_interface__["data"][0]) // owner._data.itemsize
     whole = addresses(owner._data).reshape(-1)
     order = np.argsort(whole, kind="stable")
     return order[np.searchsorted(whole, inside, sorter=order)]

@@ -75,7 +75,7 @@ def _inplace(name: str) -> Callable[..., Tensor]:
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if args and args[0].__class__ not in ORDINARY and (answer := taken(method, (self, *args), kwargs)) is not NOBODY:
-            return answer  # type: ignore[no-any-return]
+            return answer
         check_change(self)
         recorded = own = several and self.requires_grad
         plain = self.__class__ is PublicTensor and not frontends.tracing
@@ -144,7 +144,7 @@ MOST = 1e38
 def copy_(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
     """Take over the values of `src` (broadcast, cast to this dtype)."""
     if src.__class__ not in ORDINARY and (answer := taken(copy_, (self, src), {})) is not NOBODY:
-        return answer  # type: ignore[no-any-return]
+        return answer
     check_change(self)
     given: Any = src
     plain = given.__class__ is PublicTensor and not (given._tracked and modes.now.grad) and unrecorded(self, "copy_")

@@ -36,13 +36,9 @@ EXACT = frozenset({
 
 
 def into(
-    out: Any,
-    name: str,
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    named: Mapping[str, Any] = NONE,
+    out: Any, name: str, function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any] = NONE,
     warns: bool = True,
-) -> Any:
+) -> Any:  # fmt: skip
     """Write the results of `function(*args, **named)` to `out`, a tensor or a tuple of them, and return that.
 
     A tensor of another shape is resized; where it had elements PyTorch's functions warn, and its factories don't (`warns`).

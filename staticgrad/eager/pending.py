@@ -72,7 +72,7 @@ class Pending(PublicTensor):
     @property
     def _data(self) -> np.ndarray:  # type: ignore[override]
         self._value.get()
-        return Tensor._data.__get__(self)  # type: ignore[attr-defined,no-any-return]
+        return Tensor._data.__get__(self)  # type: ignore[attr-defined]
 
     @property
     def shape(self) -> Size:  # type: ignore[override]

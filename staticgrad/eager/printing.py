@@ -29,13 +29,9 @@ PROFILES = {
 
 
 def set_printoptions(
-    precision: int | None = None,
-    threshold: float | None = None,
-    edgeitems: int | None = None,
-    linewidth: int | None = None,
-    profile: str | None = None,
-    sci_mode: bool | None = None,
-) -> None:
+    precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None, linewidth: int | None = None,
+    profile: str | None = None, sci_mode: bool | None = None,
+) -> None:  # fmt: skip
     """How tensors are printed: digits after the point, elements from which on they are summarized, elements at each end,
     characters of a line, whether in scientific notation (None: where numbers ask for it). profile: "default", "short", "full".
     """

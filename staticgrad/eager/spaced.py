@@ -16,16 +16,10 @@ from .tensor import Tensor
 
 @factory(Placement)
 def linspace(
-    start: float | AnyTensor,
-    end: float | AnyTensor | None = None,
-    steps: int | AnyTensor | None = None,
-    dtype: DTypeLike | None = None,
-    requires_grad: bool = False,
-    *,
-    stop: float | AnyTensor | None = None,
-    num: int = 50,
+    start: float | AnyTensor, end: float | AnyTensor | None = None, steps: int | AnyTensor | None = None,
+    dtype: DTypeLike | None = None, requires_grad: bool = False, *, stop: float | AnyTensor | None = None, num: int = 50,
     **options: Unpack[Placement],
-) -> AnyTensor:
+) -> AnyTensor:  # fmt: skip
     """`steps` evenly spaced values from start to end, both included. NumPy's `stop` and `num` are taken, too.
 
     Examples:
@@ -41,12 +35,8 @@ def linspace(
 
 @factory(Options)
 def logspace(
-    start: float | AnyTensor,
-    end: float | AnyTensor,
-    steps: int | AnyTensor,
-    base: float = 10.0,
-    **options: Unpack[Options],
-) -> AnyTensor:
+    start: float | AnyTensor, end: float | AnyTensor, steps: int | AnyTensor, base: float = 10.0, **options: Unpack[Options],
+) -> AnyTensor:  # fmt: skip
     """base**start to base**end, with evenly spaced exponents.
 
     Examples:

@@ -121,8 +121,7 @@ class DeferredGradient(Tensor):
     @property
     def pending(self) -> tuple[SparseGradient, Sequence[Tensor]]:
         """How the array is made, and of what."""
-        found: tuple[SparseGradient, Sequence[Tensor]] = self.__dict__["_pending"]
-        return found
+        return self.__dict__["_pending"]
 
     @property
     def _data(self) -> np.ndarray:
@@ -130,8 +129,7 @@ class DeferredGradient(Tensor):
         if pending is not None:
             how, parts = pending
             self._data = how.make([part._data for part in parts])
-        array: np.ndarray = ARRAY.__get__(self)
-        return array
+        return ARRAY.__get__(self)
 
     @_data.setter
     def _data(self, array: np.ndarray) -> None:

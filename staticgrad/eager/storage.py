@@ -27,8 +27,7 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
-        address: int = self._elements.__array_interface__["data"][0]
-        return address
+        return self._elements.__array_interface__["data"][0]
 
     def nbytes(self) -> int:
         """How many bytes there are."""
@@ -44,8 +43,7 @@ class UntypedStorage:
 
     def tolist(self) -> list[Any]:
         """The elements as plain numbers."""
-        found: list[Any] = self._elements.tolist()
-        return found
+        return self._elements.tolist()
 
     def is_shared(self) -> bool:
         """Whether other processes may have a part in it."""

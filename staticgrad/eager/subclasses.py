@@ -39,21 +39,8 @@ ASKING = (
 SILENT = frozenset({"as_subclass", "register_hook", "is_view"})
 """Public names that ask nobody."""
 PROPERTIES = (
-    "T",
-    "mT",
-    "H",
-    "mH",
-    "real",
-    "imag",
-    "data",
-    "grad",
-    "shape",
-    "dtype",
-    "device",
-    "ndim",
-    "requires_grad",
-    "is_leaf",
-)
+    "T", "mT", "H", "mH", "real", "imag", "data", "grad", "shape", "dtype", "device", "ndim", "requires_grad", "is_leaf",
+)  # fmt: skip
 """Properties that ask."""
 
 
@@ -140,8 +127,7 @@ def asking() -> type:
     members |= {name: _property(name) for name in PROPERTIES}
     members["__dict__"] = property(Attributes, _set_attributes)
     made: Any = type(PublicTensor)
-    found: type = made("Asking", (PublicTensor,), {"__slots__": (), "__module__": __name__, **members}, asks=True)
-    return found
+    return made("Asking", (PublicTensor,), {"__slots__": (), "__module__": __name__, **members}, asks=True)
 
 
 # making tensors of a class ----------------------------------------------------------------------------------------------

@@ -446,13 +446,9 @@ class Overwritten(FreedTensor):
     __slots__ = ("description", "places")
 
     def __init__(
-        self,
-        description: str,
-        data: Any,
-        record: Record | None = None,
-        leaf: Any = None,
+        self, description: str, data: Any, record: Record | None = None, leaf: Any = None,
         places: tuple[Position | None, ...] = (),
-    ):
+    ):  # fmt: skip
         super().__init__(data.shape, data.dtype, record, leaf)
         self.description = description
         self.places = places
@@ -471,8 +467,7 @@ def former_shape(tensor: Any, clock: int) -> tuple[int, ...]:
     """The shape that a tensor had at this tick."""
     shapes = tensor._shapes
     if shapes and clock < shapes[-1][0]:
-        shape: tuple[int, ...] = shapes[bisect_right(shapes, clock, key=_until)][1]
-        return shape
+        return shapes[bisect_right(shapes, clock, key=_until)][1]
     return tuple(tensor.shape)
 
 
@@ -497,8 +492,7 @@ def memory_of(tensor: Any) -> Memory:
         owner._memory = Memory()
         if owner._record is not None:
             owner._record.memory = owner._memory
-    memory: Memory = owner._memory
-    return memory
+    return owner._memory
 
 
 def touch(tensor: Any, depth: int = 1) -> int:

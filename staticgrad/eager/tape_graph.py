@@ -125,8 +125,7 @@ def _node(graph: Graph, tensor: Any, source: Edge, known: dict[int, Any], leaves
                 made = nodes_of(rule(record, *[symbols_of(graph, x) for x in inputs]))
         known[_key(tensor, source)] = made
         stack.pop()
-    found: Node = known[_key(tensor, source)]
-    return found
+    return known[_key(tensor, source)]
 
 
 def _key(tensor: Any, source: Edge) -> int:

@@ -168,8 +168,7 @@ class Tensor(Operators):
         """The same memory without the tape. Changes of it are not counted, as in PyTorch: a backward pass computes with the
         values that it finds."""
         if frontends.tracing and state.tracer is not None:
-            traced: AnyTensor = state.tracer.data(self)
-            return traced
+            return state.tracer.data(self)
         out = self.detach()
         if isinstance(out, Tensor):
             out._memory = None
@@ -222,9 +221,8 @@ class Tensor(Operators):
         if self._data.size != 1:
             misuse.check_item(self._data.size)
         if frontends.tracing and state.tracer is not None:
-            return state.tracer.number_of(self)  # type: ignore[no-any-return]
-        number: builtins.float | builtins.int | builtins.bool = self._data.item()  # complex, of a complex tensor
-        return number
+            return state.tracer.number_of(self)
+        return self._data.item()  # complex, of a complex tensor
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python's numbers; of a tensor without axes, the number."""
@@ -257,7 +255,7 @@ class Tensor(Operators):
         if self._data.size != 1:
             misuse.check_truth(self._data.size)
         if frontends.tracing and state.tracer is not None:
-            return state.tracer.truth_of(self)  # type: ignore[no-any-return]
+            return state.tracer.truth_of(self)
         return bool(self._data)
 
     def __len__(self) -> int:
@@ -436,8 +434,7 @@ class Tensor(Operators):
     def grad(self) -> AnyTensor | None:
         """The accumulated gradient, of the same shape, or None."""
         if frontends.tracing and state.tracer is not None:
-            traced: AnyTensor | None = state.tracer.get_grad(self)
-            return traced
+            return state.tracer.get_grad(self)
         g = self._grad
         if g is not None:
             Structure.reads += 1
@@ -470,14 +467,9 @@ class Tensor(Operators):
         return 0 if memory is None else memory.count
 
     def backward(
-        self,
-        gradient: TensorLike | None = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
-        inputs: AnyTensor | Iterable[AnyTensor] | None = None,
-        *,
-        retain_variables: builtins.bool | None = None,
-    ) -> None:
+        self, gradient: TensorLike | None = None, retain_graph: bool | None = None, create_graph: bool = False,
+        inputs: AnyTensor | Iterable[AnyTensor] | None = None, *, retain_variables: builtins.bool | None = None,
+    ) -> None:  # fmt: skip
         """Add d(sum(gradient * self)) / d(leaf) to `leaf.grad` for all leaves (or for `inputs` only).
 
         gradient: self's shape; may be left out for one element. retain_graph: keep saved values for another backward
@@ -497,8 +489,7 @@ class Tensor(Operators):
     def detach(self) -> Tensor:
         """The same memory without the tape."""
         if frontends.tracing and state.tracer is not None:
-            traced: Tensor = state.tracer.detach(self)
-            return traced
+            return state.tracer.detach(self)
         out = wrap(self._data)
         out._memory = memory_of(self)  # not the tensor itself, which would keep its tape alive
         if frontends.tracing and state.deferral is not None:

@@ -22,14 +22,9 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def functional_call(
-    module: Module,
-    parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-    args: Any = None,
-    kwargs: Mapping[str, Any] | None = None,
-    *,
-    tie_weights: bool = True,
-    strict: bool = False,
-) -> Any:
+    module: Module, parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]], args: Any = None,
+    kwargs: Mapping[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
     """`module(*args, **kwargs)` with other tensors for its parameters and buffers, by dotted name; several dicts are joined.
 
     args: a tuple, or the only argument. tie_weights: a tensor that the module holds under several names is replaced under

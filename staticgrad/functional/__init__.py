@@ -8,135 +8,19 @@ PyTorch's older words for it.
 from ..operators import F
 from ..ops.padding import pad
 from ..ops.shaping import flatten
-from .activations import (
-    celu,
-    celu_,
-    elu,
-    elu_,
-    gelu,
-    glu,
-    gumbel_softmax,
-    hardshrink,
-    hardsigmoid,
-    hardswish,
-    hardtanh,
-    hardtanh_,
-    leaky_relu,
-    leaky_relu_,
-    log_softmax,
-    logsigmoid,
-    mish,
-    prelu,
-    relu,
-    relu6,
-    relu_,
-    rrelu,
-    rrelu_,
-    selu,
-    selu_,
-    sigmoid,
-    silu,
-    softmax,
-    softmin,
-    softplus,
-    softshrink,
-    softsign,
-    tanh,
-    tanhshrink,
-    threshold,
-    threshold_,
-)
+from .activations import *
 from .attention import bilinear, linear, multi_head_attention_forward, scaled_dot_product_attention
-from .classification import (
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    cross_entropy,
-    linear_cross_entropy,
-    multi_margin_loss,
-    multilabel_margin_loss,
-    multilabel_soft_margin_loss,
-    nll_loss,
-)
-from .convolutions import (
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_tbc,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-    fold,
-    unfold,
-)
+from .classification import *
+from .convolutions import *
 from .ctc import ctc_loss
-from .distances import (
-    cosine_embedding_loss,
-    cosine_similarity,
-    normalize,
-    pairwise_distance,
-    pdist,
-    triplet_margin_loss,
-    triplet_margin_with_distance_loss,
-)
+from .distances import *
 from .dropouts import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
 from .embeddings import embedding, embedding_bag, one_hot
-from .max_poolings import (
-    adaptive_max_pool1d,
-    adaptive_max_pool1d_with_indices,
-    adaptive_max_pool2d,
-    adaptive_max_pool2d_with_indices,
-    adaptive_max_pool3d,
-    adaptive_max_pool3d_with_indices,
-    fractional_max_pool2d,
-    fractional_max_pool2d_with_indices,
-    fractional_max_pool3d,
-    fractional_max_pool3d_with_indices,
-    max_pool1d,
-    max_pool1d_with_indices,
-    max_pool2d,
-    max_pool2d_with_indices,
-    max_pool3d,
-    max_pool3d_with_indices,
-    max_unpool1d,
-    max_unpool2d,
-    max_unpool3d,
-)
-from .mean_poolings import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
-    lp_pool1d,
-    lp_pool2d,
-    lp_pool3d,
-)
+from .max_poolings import *
+from .mean_poolings import *
 from .normalization import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
-from .regression import (
-    gaussian_nll_loss,
-    hinge_embedding_loss,
-    huber_loss,
-    kl_div,
-    l1_loss,
-    margin_ranking_loss,
-    mse_loss,
-    poisson_nll_loss,
-    smooth_l1_loss,
-    soft_margin_loss,
-)
-from .resampling import (
-    affine_grid,
-    channel_shuffle,
-    grid_sample,
-    interpolate,
-    native_channel_shuffle,
-    pixel_shuffle,
-    pixel_unshuffle,
-    upsample,
-    upsample_bilinear,
-    upsample_nearest,
-)
+from .regression import *
+from .resampling import *
 
 cdist, erf, exp, log, logsumexp = F.cdist, F.erf, F.exp, F.log, F.logsumexp
 

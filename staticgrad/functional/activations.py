@@ -18,6 +18,13 @@ from ..operators import NOBODY, ORDINARY, F, Symbol, Tensor, TensorLike, apply, 
 from ..ops.pointwise import saving_op
 from ..ops.settings import operand
 
+__all__ = [
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
+    "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "relu_", "rrelu",
+    "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
+    "tanhshrink", "threshold", "threshold_",
+]  # fmt: skip
+
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 """Source: Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017."""
 
@@ -27,11 +34,9 @@ Activation = Callable[..., Tensor]
 def taken_over(name: str, x: Any, value: Any) -> Tensor:
     """x with the value of an activation of it. A symbol of a graph can't change: the value is a new one."""
     if isinstance(x, Symbol) and state.tracer is None:
-        result: Tensor = value
-        return result
+        return value
     check_change(x)
-    changed: Tensor = replace(x, value, name)
-    return changed
+    return replace(x, value, name)
 
 
 KEEP_NO_INPUT = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d", "relu", "rrelu"})
@@ -58,7 +63,7 @@ def in_place(function: Activation) -> Activation:
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Tensor:
         if args and args[0].__class__ not in ORDINARY and (answer := taken(public[-1], args, named)) is not NOBODY:
-            return answer  # type: ignore[no-any-return]
+            return answer
         if len(args) > place:
             change, args = args[place], args[:place]
         else:
@@ -136,8 +141,7 @@ def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> 
 @composite
 def hardsigmoid(input: TensorLike) -> Tensor:
     """input / 6 + 1/2, within [0, 1]."""
-    result: Tensor = _between(operand(input) + 3.0, 0, 6) / 6
-    return result
+    return _between(operand(input) + 3.0, 0, 6) / 6
 
 
 @in_place
@@ -186,8 +190,7 @@ def elu(input: TensorLike, alpha: float = 1.0) -> Tensor:
 @composite
 def selu(input: TensorLike) -> Tensor:
     """1.0507 elu(input) with alpha = 1.6733. Source: Klambauer et al., "Self-normalizing neural networks", 2017."""
-    result: Tensor = SELU_SCALE * _elu(operand(input), SELU_ALPHA)
-    return result
+    return SELU_SCALE * _elu(operand(input), SELU_ALPHA)
 
 
 @in_place
@@ -390,8 +393,7 @@ def glu(input: TensorLike, dim: int = -1) -> Tensor:
     if extent % 2:
         raise ShapeError(f"Halving dimension must be even, but dimension {axis} is size {extent}")
     a, b = F.split(x, extent // 2, axis)
-    result: Tensor = a * F.sigmoid(b)
-    return result
+    return a * F.sigmoid(b)
 
 
 # over an axis -----------------------------------------------------------------------------------------------------------

@@ -400,9 +400,8 @@ def multi_head_attention_forward(
     given = [None if w is None else operand(w) for w in (
         in_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, in_proj_bias, bias_k, bias_v
     )]  # fmt: skip
-    result: tuple[Tensor, Tensor | None] = attend(
+    return attend(
         q, k, v, num_heads, Projections(*given), (out_proj_weight, out_proj_bias),
         Masks(attn_mask, key_padding_mask, is_causal), dropout_p=dropout_p if training else 0.0, need_weights=need_weights,
         average=average_attn_weights, add_zero=bool(add_zero_attn), batch_first=False, static=(static_k, static_v),
     )  # fmt: skip
-    return result

@@ -19,6 +19,11 @@ from ..ops.settings import operand
 from ..ops.softmax import logistic_loss
 from .checks import check_floating, fitting, legacy_reduction, reduced
 
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "linear_cross_entropy", "multi_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
+]  # fmt: skip
+
 # class indices --------------------------------------------------------------------------------------------------------
 
 

@@ -20,6 +20,10 @@ from ..ops.padding import pad as padded
 from ..ops.settings import batched, operand, padding_of, positive_numbers, size_text, whole_numbers
 from .checks import warn_of_widened
 
+__all__ = [
+    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold", "unfold",
+]  # fmt: skip
+
 Pairs = tuple[tuple[int, int], ...]
 AXES = "length", "height", "width"
 

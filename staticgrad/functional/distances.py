@@ -16,6 +16,11 @@ from ..ops.operands import promoted
 from ..ops.settings import operand
 from .checks import check_floating, check_reduction, legacy_reduction, reduced
 
+__all__ = [
+    "cosine_embedding_loss", "cosine_similarity", "normalize", "pairwise_distance", "pdist", "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]  # fmt: skip
+
 
 def _powers_sum(size: Tensor, p: float, axis: int, keepdim: bool) -> Tensor:
     """The p-norm of non-negative numbers along an axis, whose derivative at 0 is 0."""
@@ -25,8 +30,7 @@ def _powers_sum(size: Tensor, p: float, axis: int, keepdim: bool) -> Tensor:
         return F.sum(F.square(F.sign(size)), axis, keepdims=keepdim)
     if p == 1:
         return F.sum(size, axis, keepdims=keepdim)
-    result: Tensor = vector_norm(size, p, axis, keepdim)
-    return result
+    return vector_norm(size, p, axis, keepdim)
 
 
 @spelled

@@ -43,11 +43,9 @@ def _channels(name: str, x: Any, axes: int, p: float, training: bool) -> Tensor:
         raise ShapeError(f"{name}: expected {axes + 1}D or {axes + 2}D input, got {n}D", f"its shape is {size_text(x.shape)}")
     check_probability(p)
     if not training or p == 0:
-        unchanged: Tensor = x
-        return unchanged
+        return x
     first = x[(..., *[slice(0, 1)] * axes)]
-    result: Tensor = x * F.dropout(F.ones_like(first), p, True)
-    return result
+    return x * F.dropout(F.ones_like(first), p, True)
 
 
 @in_place
@@ -65,12 +63,10 @@ def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True) -> Tenso
     x: Any = operand(input)
     check_probability(p)
     if not training or p == 0:
-        unchanged: Tensor = x
-        return unchanged
+        return x
     if len(x.shape) < 2:
         raise ShapeError("Feature dropout requires at least 2 dimensions in the input", f"got {size_text(x.shape)}")
-    result: Tensor = x * F.dropout(F.ones_like(_mask_shape(x)), p, True)
-    return result
+    return x * F.dropout(F.ones_like(_mask_shape(x)), p, True)
 
 
 @in_place
@@ -88,11 +84,9 @@ def _alpha_dropped(x: Any, like: Any, p: float, training: bool) -> Tensor:
     """
     check_probability(p)
     if not training or p == 0:
-        unchanged: Tensor = x
-        return unchanged
+        return x
     if p == 1:
-        nothing: Tensor = x * 0
-        return nothing
+        return x * 0
     scale = 1 / math.sqrt((ALPHA * ALPHA * p + 1) * (1 - p))
     keep = F.rand_like(like) >= p
     kept = F.where(keep, x * scale, 0)

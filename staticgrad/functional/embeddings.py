@@ -125,8 +125,7 @@ def embedding_bag(
 
 def _rectangular(rows: Any, counted: Any, mode: str) -> Tensor:
     if counted is None:
-        bags: Tensor = F.max(rows, 1).values if mode == "max" else getattr(F, mode)(rows, 1)
-        return bags
+        return F.max(rows, 1).values if mode == "max" else getattr(F, mode)(rows, 1)
     mask = F.expand_dims(counted, 2)
     if mode == "max":
         return _largest(F.where(mask, rows, -np.inf), mask, 1)

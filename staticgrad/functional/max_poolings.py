@@ -21,6 +21,13 @@ from ..ops.pooling import check_extents, check_padding, most_op, most_take_op, p
 from ..ops.settings import operand, size_text, whole_numbers
 from .mean_poolings import Sizes, adaptive_extents, check_adaptive, columns_of, known_extents, planes_of, pooled, settings_of
 
+__all__ = [
+    "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "fractional_max_pool2d", "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d", "fractional_max_pool3d_with_indices", "max_pool1d", "max_pool1d_with_indices", "max_pool2d",
+    "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+]  # fmt: skip
+
 Pools = Tensor | tuple[Tensor, Tensor]
 EXACT = 2**24
 """Whole numbers below it are exact in float32."""
@@ -93,8 +100,7 @@ def max_pool1d(
     dilation: ShapeLike = 1, ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor:  # fmt: skip
     """As `max_pool2d`, along one axis: (n, c, l) or (c, l)."""
-    pooled: Tensor = _max_pool("max_pool1d", input, 1, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-    return pooled
+    return _max_pool("max_pool1d", input, 1, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 @spelled
@@ -115,8 +121,7 @@ def max_pool2d(
         tensor([[[[ 5.,  7.],
                   [13., 15.]]]])
     """
-    pooled: Tensor = _max_pool("max_pool2d", input, 2, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-    return pooled
+    return _max_pool("max_pool2d", input, 2, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 @spelled
@@ -126,8 +131,7 @@ def max_pool3d(
     dilation: ShapeLike = 1, ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor:  # fmt: skip
     """As `max_pool2d`, over three axes: (n, c, d, h, w) or (c, d, h, w)."""
-    pooled: Tensor = _max_pool("max_pool3d", input, 3, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-    return pooled
+    return _max_pool("max_pool3d", input, 3, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def _with_indices(name: str, axes: int) -> Callable[..., tuple[Tensor, Tensor]]:
@@ -135,8 +139,7 @@ def _with_indices(name: str, axes: int) -> Callable[..., tuple[Tensor, Tensor]]:
         input: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0,
         dilation: ShapeLike = 1, ceil_mode: bool = False, return_indices: bool = False,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        found: tuple[Tensor, Tensor] = _max_pool(name, input, axes, kernel_size, stride, padding, dilation, ceil_mode, True)
-        return found
+        return _max_pool(name, input, axes, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     function.__name__ = function.__qualname__ = f"{name}_with_indices"
     function.__doc__ = f"`{name}` with return_indices."
@@ -202,8 +205,7 @@ def _adaptive_max(name: str, x: Any, axes: int, output_size: Any, indices: bool)
 @composite
 def adaptive_max_pool1d(input: TensorLike, output_size: Sizes, return_indices: bool = False) -> Tensor:
     """As `adaptive_max_pool2d`, along one axis: (n, c, l) or (c, l)."""
-    pooled: Tensor = _adaptive_max("adaptive_max_pool1d", input, 1, output_size, return_indices)
-    return pooled
+    return _adaptive_max("adaptive_max_pool1d", input, 1, output_size, return_indices)
 
 
 @spelled
@@ -214,22 +216,19 @@ def adaptive_max_pool2d(input: TensorLike, output_size: Sizes, return_indices: b
     Shapes: (n, c, h, w) or (c, h, w) -> (n, c, *output_size). Windows as for `adaptive_avg_pool2d`. return_indices: with their
     places in the flattened plane, int64. Raises ShapeError, ArgumentError.
     """
-    pooled: Tensor = _adaptive_max("adaptive_max_pool2d", input, 2, output_size, return_indices)
-    return pooled
+    return _adaptive_max("adaptive_max_pool2d", input, 2, output_size, return_indices)
 
 
 @spelled
 @composite
 def adaptive_max_pool3d(input: TensorLike, output_size: Sizes, return_indices: bool = False) -> Tensor:
     """As `adaptive_max_pool2d`, over three axes: (n, c, d, h, w) or (c, d, h, w)."""
-    pooled: Tensor = _adaptive_max("adaptive_max_pool3d", input, 3, output_size, return_indices)
-    return pooled
+    return _adaptive_max("adaptive_max_pool3d", input, 3, output_size, return_indices)
 
 
 def _adaptive_with_indices(name: str, axes: int) -> Callable[..., tuple[Tensor, Tensor]]:
     def function(input: TensorLike, output_size: Sizes, return_indices: bool = False) -> tuple[Tensor, Tensor]:
-        found: tuple[Tensor, Tensor] = _adaptive_max(name, input, axes, output_size, True)
-        return found
+        return _adaptive_max(name, input, axes, output_size, True)
 
     function.__name__ = function.__qualname__ = f"{name}_with_indices"
     function.__doc__ = f"`{name}` with return_indices."
@@ -308,8 +307,7 @@ def fractional_max_pool2d(
     Source: Graham, "Fractional max-pooling", 2014.
     """
     name = "fractional_max_pool2d"
-    pooled: Tensor = _fractional(name, input, 2, kernel_size, output_size, output_ratio, _random_samples, return_indices)
-    return pooled
+    return _fractional(name, input, 2, kernel_size, output_size, output_ratio, _random_samples, return_indices)
 
 
 @spelled
@@ -319,8 +317,7 @@ def fractional_max_pool3d(
 ) -> Tensor:  # fmt: skip
     """As `fractional_max_pool2d`, over three axes; _random_samples: (n, c, 3)."""
     name = "fractional_max_pool3d"
-    pooled: Tensor = _fractional(name, input, 3, kernel_size, output_size, output_ratio, _random_samples, return_indices)
-    return pooled
+    return _fractional(name, input, 3, kernel_size, output_size, output_ratio, _random_samples, return_indices)
 
 
 def _fractional_with_indices(name: str, axes: int) -> Callable[..., tuple[Tensor, Tensor]]:
@@ -328,10 +325,7 @@ def _fractional_with_indices(name: str, axes: int) -> Callable[..., tuple[Tensor
         input: TensorLike, kernel_size: ShapeLike, output_size: ShapeLike | None = None, output_ratio: Any = None,
         return_indices: bool = False, _random_samples: TensorLike | None = None,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        found: tuple[Tensor, Tensor] = _fractional(
-            name, input, axes, kernel_size, output_size, output_ratio, _random_samples, True
-        )
-        return found
+        return _fractional(name, input, axes, kernel_size, output_size, output_ratio, _random_samples, True)
 
     function.__name__ = function.__qualname__ = f"{name}_with_indices"
     function.__doc__ = f"`{name}` with return_indices."

@@ -15,6 +15,11 @@ from ..operators import F, Tensor, TensorLike, apply, spelled
 from ..ops.pooling import check_extents, check_padding, mean_extent, mean_pool_op, windows
 from ..ops.settings import operand, size_text, whole_numbers
 
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "lp_pool1d", "lp_pool2d", "lp_pool3d",
+]  # fmt: skip
+
 # Settings and layouts that all poolings share: over one, two and three axes, with batches or without.
 #
 # The records of `ops/pooling.py` work on two axes. Pooling along one axis is pooling of planes of one row. The pools of a box
@@ -132,8 +137,7 @@ def _avg_pool(
         means = _means(x, rules)
         return means if divisor is None else means * (_divisors(name, x, rules) / divisor).astype(x.dtype)
 
-    result: Tensor = pooled(name, x, axes, pool)
-    return result
+    return pooled(name, x, axes, pool)
 
 
 def _whole_means(name: str, x: Any, rules: Any, divisor: int | None) -> Any:
@@ -200,8 +204,7 @@ def _adaptive_avg(name: str, x: Any, axes: int, output_size: Any) -> Tensor:
     rules: list[Any] = [("bins", d) for d in extents]
     if axes == 1:
         rules = [ONE, *rules]
-    result: Tensor = pooled(name, x, axes, lambda x: _means(x, rules))
-    return result
+    return pooled(name, x, axes, lambda x: _means(x, rules))
 
 
 @spelled

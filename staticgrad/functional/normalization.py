@@ -67,8 +67,7 @@ def renew(tensor: Any, value: Any, x: Any) -> None:
 def kept(tensor: Any, x: Any) -> Tensor:
     """The value of a tensor that a module keeps, or of a plain array, where `x` is computed."""
     state_of_graph = _in_a_graph(x) and isinstance(tensor, frontends.tensor_class)
-    value: Tensor = frontends.kept(x.graph, tensor) if state_of_graph else tensor
-    return value
+    return frontends.kept(x.graph, tensor) if state_of_graph else tensor
 
 
 @spelled

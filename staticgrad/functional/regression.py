@@ -11,6 +11,11 @@ from ..operators import F, Operators, Tensor, TensorLike, spelled
 from ..ops.settings import operand
 from .checks import check_floating, check_reduction, fitting, legacy_reduction, reduced, regression_pair
 
+__all__ = [
+    "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss",
+    "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss",
+]  # fmt: skip
+
 
 def _weighted(name: str, loss: Tensor, weight: TensorLike | None, reduction: str) -> Tensor:
     """The reduced loss; with weights the mean is over their sum. Raises ShapeError unless weights have the loss's shape."""

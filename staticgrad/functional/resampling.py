@@ -15,6 +15,11 @@ from ..operators import F, Tensor, TensorLike, spelled
 from ..ops.settings import operand, size_text
 from .mean_poolings import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
+__all__ = [
+    "affine_grid", "channel_shuffle", "grid_sample", "interpolate", "native_channel_shuffle", "pixel_shuffle",
+    "pixel_unshuffle", "upsample", "upsample_bilinear", "upsample_nearest",
+]  # fmt: skip
+
 AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 """Modes that mix neighbours, and the number of axes of each."""
 MODES = ("nearest", "nearest-exact", "area", *AXES)
@@ -87,8 +92,7 @@ def interpolate(
         )
     if mode == "area":
         pool: Any = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1]
-        result: Tensor = pool(x, wanted)
-        return result
+        return pool(x, wanted)
     pixels = x.dtype == uint8 and mode in ("bilinear", "bicubic")
     if mode in AXES and x.dtype.kind not in INEXACT and not pixels:
         raise DTypeError(f"interpolate: mode {mode!r} is not implemented for {x.dtype}", "cast it: x.float()")
@@ -149,8 +153,7 @@ def _nearest(extent: int, count: int, factor: float | None, exact: bool) -> np.n
     scale = np.float32(extent) / np.float32(count) if factor is None else np.float32(1.0 / float(factor))
     at = np.arange(count, dtype=np.float32)
     place = np.floor((at + np.float32(0.5)) * scale if exact else at * scale)
-    result: np.ndarray = np.minimum(place, extent - 1).astype(np.int64)
-    return result
+    return np.minimum(place, extent - 1).astype(np.int64)
 
 
 def _cubic(t: np.ndarray) -> list[np.ndarray]:
@@ -296,8 +299,7 @@ def grid_sample(
     at = [_unscaled(places[..., axes - 1 - a], extents[a], corners) for a in range(axes)]
     sampler = _Sampler(x, places, padding_mode, corners)
     if mode == "nearest":
-        nearest: Tensor = sampler.values([F.round(sampler.inside(p, a)) for a, p in enumerate(at)])
-        return nearest
+        return sampler.values([F.round(sampler.inside(p, a)) for a, p in enumerate(at)])
     if mode == "bicubic":
         return _bicubic(sampler, at)
     at = [sampler.inside(p, a) for a, p in enumerate(at)]
@@ -310,8 +312,7 @@ def grid_sample(
             weight = weight * (p - base if bit else base + 1 - p)
         part = sampler.values([base + bit for base, bit in zip(low, bits, strict=True)]) * F.expand_dims(weight, 1)
         total = part if total is None else total + part
-    result: Tensor = total
-    return result
+    return total
 
 
 def _unscaled(p: Any, extent: int, corners: bool) -> Any:
@@ -373,8 +374,7 @@ def _bicubic(sampler: _Sampler, at: list[Any]) -> Tensor:
             places = [sampler.inside(low[0] + (i - 1), 0), sampler.inside(low[1] + (j - 1), 1)]
             part = sampler.values(places) * F.expand_dims(weights[0][i] * weights[1][j], 1)
             total = part if total is None else total + part
-    result: Tensor = total
-    return result
+    return total
 
 
 # shuffles ---------------------------------------------------------------------------------------------------------------

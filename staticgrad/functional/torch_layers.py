@@ -43,8 +43,7 @@ def _renewing(name: str) -> Any:
     """The function that changes its input to what another one gives."""
 
     def function(input: Tensor, p: float, train: bool) -> Tensor:
-        changed: Tensor = input.copy_((globals().get(name) or getattr(functional, name))(input, p, train))
-        return changed
+        return input.copy_((globals().get(name) or getattr(functional, name))(input, p, train))
 
     function.__name__ = function.__qualname__ = f"{name}_"
     function.__doc__ = f"`{name}(input, p, train)` in the memory of `input`."
@@ -61,8 +60,7 @@ def grid_sampler(
     input: TensorLike, grid: TensorLike, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
     """As `nn.functional.grid_sample`, with numbers for the modes."""
-    found: Tensor = functional.grid_sample(input, grid, INTERPOLATION[interpolation_mode], PADDING[padding_mode], align_corners)
-    return found
+    return functional.grid_sample(input, grid, INTERPOLATION[interpolation_mode], PADDING[padding_mode], align_corners)
 
 
 grid_sampler_2d = grid_sampler_3d = grid_sampler

@@ -23,8 +23,7 @@ class Rearrange(RearrangeMixin, Module):
 
     def forward(self, input: Tensor) -> Tensor:
         apply: Any = self._apply_recipe
-        result: Tensor = apply(input)
-        return result
+        return apply(input)
 
 
 class Reduce(ReduceMixin, Module):
@@ -32,8 +31,7 @@ class Reduce(ReduceMixin, Module):
 
     def forward(self, input: Tensor) -> Tensor:
         apply: Any = self._apply_recipe
-        result: Tensor = apply(input)
-        return result
+        return apply(input)
 
 
 class EinMix(_EinmixMixin, Module):
@@ -54,8 +52,7 @@ class EinMix(_EinmixMixin, Module):
         x = input if self.pre_rearrange is None else self.pre_rearrange(input)
         x = F.einsum(self.einsum_pattern, x, self.weight)
         x = x if self.bias is None else x + self.bias
-        result: Tensor = x if self.post_rearrange is None else self.post_rearrange(x)
-        return result
+        return x if self.post_rearrange is None else self.post_rearrange(x)
 
 
 def register() -> None:

@@ -41,17 +41,10 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
 
     def __init__(
-        self,
-        module: Module | Callable[[int, int], Module] | None = None,
-        *,
-        loss: Loss | None = None,
-        optimizer: str = "Adam",
-        lr: float = 0.01,
-        epochs: int = 100,
-        batch_size: int = 64,
-        compiled: bool = True,
+        self, module: Module | Callable[[int, int], Module] | None = None, *, loss: Loss | None = None,
+        optimizer: str = "Adam", lr: float = 0.01, epochs: int = 100, batch_size: int = 64, compiled: bool = True,
         random_state: Any = None,
-    ):
+    ):  # fmt: skip
         self.module = module
         self.loss = loss
         self.optimizer = optimizer

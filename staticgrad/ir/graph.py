@@ -100,15 +100,9 @@ class Graph:
     # building ---------------------------------------------------------------------------------------------------
 
     def add(
-        self,
-        op: OpDef,
-        inputs: tuple[Node, ...],
-        attrs: Mapping[str, Any],
-        type: TensorType,
-        name: str = "",
-        where: Where | None = None,
-        after: tuple[Node, ...] = (),
-    ) -> Node:
+        self, op: OpDef, inputs: tuple[Node, ...], attrs: Mapping[str, Any], type: TensorType, name: str = "",
+        where: Where | None = None, after: tuple[Node, ...] = (),
+    ) -> Node:  # fmt: skip
         """Append a node, or return its twin when this graph interns. Dtypes in `DERIVED` take the op's record over them."""
         for node in inputs:
             if node.type.dtype in DERIVED:

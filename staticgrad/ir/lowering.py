@@ -19,6 +19,12 @@ from ..errors import StaticgradError
 if TYPE_CHECKING:
     from .node import Node
 
+__all__ = [
+    "Call", "Clear", "collapse", "Copy", "Deferred", "Effect", "Emit", "Exchange", "Expand", "Extent", "Gemm", "Index",
+    "Layout", "Leaf", "Lookup", "Native", "Order", "Pointwise", "Reduction", "Region", "Result", "Routine", "Scatter",
+    "Scratch", "View", "Window",
+]  # fmt: skip
+
 
 @record()
 class Pointwise:

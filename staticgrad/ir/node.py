@@ -84,23 +84,16 @@ class Node(_Fields):
     _key: Hashable | None
 
     def __new__(
-        cls,
-        op: OpDef,
-        inputs: tuple[Node, ...],
-        attrs: Mapping[str, Any],
-        type: TensorType,
-        name: str = "",
-        where: Where | None = None,
-        after: tuple[Node, ...] = (),
-    ) -> Node:
+        cls, op: OpDef, inputs: tuple[Node, ...], attrs: Mapping[str, Any], type: TensorType, name: str = "",
+        where: Where | None = None, after: tuple[Node, ...] = (),
+    ) -> Node:  # fmt: skip
         new: Any = _Fields()
         shared = attrs.__class__ is MappingProxyType  # another node's
         new.attrs = attrs if shared else MappingProxyType(_own(attrs)) if attrs else NO_ATTRS
         new.op, new.inputs, new.type, new.name, new.where, new.after = op, inputs, type, name, where, after
         new.uniform = new._key = None
         new.__class__ = cls  # frozen from here on; a call per field would take most of the time
-        made: Node = new
-        return made
+        return new
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"nodes are frozen: can't set {name!r}; build another node instead")

@@ -20,6 +20,11 @@ from ..base.types import StackType, TensorType, TupleType
 from ..errors import ArgumentError, DTypeError, GraphError
 from .lowering import Effect, Emit, Leaf, Native, Pointwise, Region, Result, View
 
+__all__ = [
+    "Attribute", "define", "derivation", "enter", "lasting", "node_name", "OpDef", "over", "over_types", "OverComplex",
+    "Range", "REGISTRY",
+]  # fmt: skip
+
 
 @record()
 class OverComplex:
@@ -191,8 +196,7 @@ class OpDef:
         """The cotangent function of input `i`, or None when no gradient flows there."""
         if self.vjp is None:
             return None
-        rule: Callable[..., Any] | None = self.vjp(i) if callable(self.vjp) else self.vjp[i]
-        return rule
+        return self.vjp(i) if callable(self.vjp) else self.vjp[i]
 
     @property
     def checks(self) -> bool:

@@ -127,12 +127,9 @@ def _subgraph(graph: Graph, params: Sequence[int], results: Sequence[int], writt
 
 
 def evaluate(
-    nodes: Iterable[Node],
-    values: dict[Node, Any],
-    leaf: Callable[[Node], Any] | None = None,
-    seen: Callable[[Node, dict[Node, Any]], None] | None = None,
-    notes: Sequence[str] = (),
-) -> dict[Node, Any]:
+    nodes: Iterable[Node], values: dict[Node, Any], leaf: Callable[[Node], Any] | None = None,
+    seen: Callable[[Node, dict[Node, Any]], None] | None = None, notes: Sequence[str] = (),
+) -> dict[Node, Any]:  # fmt: skip
     """Evaluate nodes in this order into `values`; those that have a value keep it.
 
     leaf: the values of leaves that are no constants. seen: called with each node and the values so far. Raises the ops' errors
@@ -160,12 +157,9 @@ def evaluate(
 
 
 def interpret(
-    graph: Graph,
-    targets: Sequence[Node],
-    leaves: Mapping[Node, np.ndarray],
-    leaf: Callable[[Node], Any] | None = None,
+    graph: Graph, targets: Sequence[Node], leaves: Mapping[Node, np.ndarray], leaf: Callable[[Node], Any] | None = None,
     notes: Sequence[str] = (),
-) -> dict[Node, Any]:
+) -> dict[Node, Any]:  # fmt: skip
     """`evaluate` of the targets and their ancestors, without NumPy's warnings. `leaves` gives the values of leaves.
 
     Returns all values by node.

@@ -129,8 +129,7 @@ def critical_path(dag: nx.DiGraph[V], weight: Callable[[V], float]) -> list[V]:
     weighted.add_edges_from((a, b, {"weight": weight(b)}) for a, b in dag.edges)
     source = object()
     weighted.add_edges_from((source, n, {"weight": weight(n)}) for n in dag if not dag.pred[n])
-    result: list[V] = nx.dag_longest_path(weighted, weight="weight")[1:]
-    return result
+    return nx.dag_longest_path(weighted, weight="weight")[1:]
 
 
 def dominators(dag: nx.DiGraph[V], root: V) -> dict[V, V]:

@@ -40,13 +40,9 @@ class ProcessContext:
 
 
 def start_processes(
-    fn: Callable[..., Any],
-    args: Any = (),
-    nprocs: int = 1,
-    join: bool = True,
-    daemon: bool = False,
+    fn: Callable[..., Any], args: Any = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
     start_method: str = "spawn",
-) -> ProcessContext | None:
+) -> ProcessContext | None:  # fmt: skip
     """Run `fn(i, *args)` in `nprocs` processes, and wait for them unless told otherwise. Raises ProcessException."""
     context: Any = multiprocessing.get_context(start_method)
     started = [context.Process(target=fn, args=(i, *args), daemon=daemon) for i in range(nprocs)]

@@ -187,7 +187,7 @@ def make_tensor(
         array = np.repeat(array, 2, -1)[..., ::2]
         return Tensor(array, requires_grad)
     made: Any = tensor(array)
-    return made.requires_grad_() if requires_grad else made  # type: ignore[no-any-return]
+    return made.requires_grad_() if requires_grad else made
 
 
 def _seed() -> int:

@@ -24,6 +24,13 @@ from .layers import Linear, made_kind
 from .module import Module
 from .parameter import Parameter
 
+__all__ = [
+    "AdaptiveLogSoftmaxWithLoss", "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
+    "LeakyReLU", "LinearCrossEntropyLoss", "LinearCrossEntropyOptions", "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "ReLU",
+    "ReLU6", "RReLU", "SELU", "Sigmoid", "SiLU", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign",
+    "Tanh", "Tanhshrink", "Threshold",
+]  # fmt: skip
+
 
 class _Activation(Module):
     """An elementwise function with settings."""

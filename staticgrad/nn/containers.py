@@ -46,8 +46,7 @@ class _Chain(Module):
             for i, (name, module) in enumerate(list(self._modules.items())[index]):
                 chosen.add_module(str(i) if self._numbered else name, module)
             return chosen
-        found: Module = self._modules[self._name_at(index)]
-        return found
+        return self._modules[self._name_at(index)]
 
     def __setitem__(self, index: int, module: Module) -> None:
         self.add_module(self._name_at(index), module)
@@ -196,8 +195,7 @@ class ModuleDict(Module):
             self[name] = module[0]
 
     def __getitem__(self, name: str) -> Module:
-        module: Module = self._modules[name]
-        return module
+        return self._modules[name]
 
     def __setitem__(self, name: str, module: Module) -> None:
         self.add_module(name, module)

@@ -20,6 +20,8 @@ from .layers import _extent, made_kind
 from .module import Module
 from .parameter import Parameter
 
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "Fold", "Unfold"]
+
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 

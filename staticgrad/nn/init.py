@@ -226,33 +226,10 @@ xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal = (
 orthogonal, sparse = orthogonal_, sparse_
 
 __all__ = [
-    "calculate_gain",
-    "constant",
-    "constant_",
-    "dirac",
-    "dirac_",
-    "eye",
-    "eye_",
-    "kaiming_normal",
-    "kaiming_normal_",
-    "kaiming_uniform",
-    "kaiming_uniform_",
-    "normal",
-    "normal_",
-    "ones_",
-    "orthogonal",
-    "orthogonal_",
-    "sparse",
-    "sparse_",
-    "trunc_normal_",
-    "uniform",
-    "uniform_",
-    "xavier_normal",
-    "xavier_normal_",
-    "xavier_uniform",
-    "xavier_uniform_",
-    "zeros_",
-]
+    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
+    "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse", "sparse_",
+    "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform", "xavier_uniform_", "zeros_",
+]  # fmt: skip
 
 __getattr__ = refusing(__name__, __all__)
 

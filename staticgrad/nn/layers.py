@@ -23,6 +23,11 @@ from . import init
 from .module import Module
 from .parameter import Parameter
 
+__all__ = [
+    "AlphaDropout", "Bilinear", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "EmbeddingBag",
+    "FeatureAlphaDropout", "Flatten", "Identity", "LayerNorm", "Linear", "Unflatten",
+]  # fmt: skip
+
 
 def made_kind(device: Any, dtype: DTypeLike | None) -> np.dtype:
     """The dtype of a layer's parameters, which are on the CPU. Raises DeviceError, DTypeError."""

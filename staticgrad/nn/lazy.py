@@ -17,6 +17,12 @@ from .module import Module
 from .normalization_layers import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from .parameter import mark
 
+__all__ = [
+    "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d",
+    "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d",
+    "LazyLinear", "UninitializedBuffer", "UninitializedParameter",
+]  # fmt: skip
+
 
 class UninitializedTensorMixin:
     """Has a dtype and no shape yet; `materialize` gives it one. Other tensors and optimizers may hold it meanwhile."""

@@ -13,6 +13,13 @@ from ..operators import Tensor as AnyTensor
 from ..operators import TensorLike
 from .module import Module
 
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "CTCLoss", "GaussianNLLLoss",
+    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MarginRankingLoss", "MSELoss", "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss",
+    "TripletMarginLoss", "TripletMarginWithDistanceLoss",
+]  # fmt: skip
+
 
 class _Loss(Module):
     """`reduction`: "mean", "sum" or "none"; size_average and reduce are PyTorch's older words for it. Raises ArgumentError."""

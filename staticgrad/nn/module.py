@@ -139,8 +139,7 @@ class Module:
     def __call__(self: Forward[Arguments, Output], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Output:
         if not (self._hook_ids or EVERY):
             return self.forward(*args, **kwargs)
-        output: Output = call_with_hooks(self, args, kwargs)
-        return output
+        return call_with_hooks(self, args, kwargs)
 
     _call_impl = __call__
 
@@ -152,8 +151,7 @@ class Module:
 
     def _under_compile(self, forward: Any) -> Module:
         """What `sg.compile` gives for the module. forward: its call, compiled."""
-        made: Module = signals.module("staticgrad.nn.optimized_module").OptimizedModule(self, forward)
-        return made
+        return signals.module("staticgrad.nn.optimized_module").OptimizedModule(self, forward)
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
@@ -468,8 +466,7 @@ class Module:
         if name not in members:
             kind = "an nn.Parameter" if role == PARAMETER else "a buffer"
             raise AttributeError(f"{type(owner).__name__}: `{name}` is not {kind}")
-        tensor: Tensor = members[name]
-        return tensor
+        return members[name]
 
     def get_parameter(self, target: str) -> Tensor:
         """The parameter at a dotted path. Raises AttributeError."""

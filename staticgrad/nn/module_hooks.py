@@ -283,6 +283,6 @@ def register_module_module_registration_hook(hook: Callable[..., Any]) -> HookHa
 
 __all__ = [
     "register_module_buffer_registration_hook", "register_module_forward_hook", "register_module_forward_pre_hook",
-    "register_module_full_backward_hook", "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
-    "register_module_parameter_registration_hook",
+    "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook", "register_module_parameter_registration_hook",
 ]  # fmt: skip

@@ -18,6 +18,11 @@ from .layers import _extent, _extents, made_kind
 from .module import Module
 from .parameter import Parameter
 
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossMapLRN2d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",
+    "InstanceNorm3d", "LocalResponseNorm", "RMSNorm", "SyncBatchNorm",
+]  # fmt: skip
+
 
 class _NormBase(Module):
     """Weight (ones) and bias (zeros) of (num_features,); running_mean, running_var and num_batches_tracked are buffers.

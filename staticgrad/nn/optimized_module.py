@@ -25,8 +25,7 @@ class OptimizedModule(Module):
 
     @property
     def training(self) -> bool:
-        training: bool = self._orig_mod.training
-        return training
+        return self._orig_mod.training
 
     @training.setter
     def training(self, value: bool) -> None:

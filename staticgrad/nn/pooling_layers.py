@@ -14,6 +14,12 @@ from ..operators import TensorLike
 from ..ops.settings import whole_numbers
 from .module import Module
 
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d",
+    "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
+]  # fmt: skip
+
 
 class _MaxPoolNd(Module):
     def __init__(
@@ -216,10 +222,9 @@ class _FractionalMaxPool(Module):
         self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, input: TensorLike) -> AnyTensor:
-        pooled: AnyTensor = type(self).function(
+        return type(self).function(
             input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
         )
-        return pooled
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):

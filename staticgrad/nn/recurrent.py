@@ -104,8 +104,7 @@ class RNNBase(Module):
         self, x: AnyTensor, state: tuple[AnyTensor, ...], weight: AnyTensor, bias: AnyTensor | None
     ) -> tuple[AnyTensor, ...]:
         """The next state from projected inputs (n, gates * hidden); its first part is the output."""
-        found: tuple[AnyTensor, ...] = KINDS[self.mode].cell(self, x, state, weight, bias)
-        return found
+        return KINDS[self.mode].cell(self, x, state, weight, bias)
 
     def flatten_parameters(self) -> None:
         """Nothing: parameters are read where they are."""
@@ -263,8 +262,7 @@ class _Cell:
         self.kind, self.hidden_size, self.nonlinearity = kind, size, nonlinearity
 
     def cell(self, *args: Any) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = self.kind.cell(self, *args)
-        return found
+        return self.kind.cell(self, *args)
 
 
 def _recurred(state: AnyTensor, weight: AnyTensor, bias: AnyTensor | None) -> AnyTensor:

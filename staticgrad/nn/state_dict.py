@@ -47,8 +47,7 @@ def new_state_dict() -> dict[str, Any]:
     """An empty state dict with `_metadata`, the versions of the modules by their paths."""
     made: Any = OrderedDict()
     made._metadata = OrderedDict()
-    found: dict[str, Any] = made
-    return found
+    return made
 
 
 def snapshot(places: Mapping[str, Tensor]) -> dict[str, Tensor]:

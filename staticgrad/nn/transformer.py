@@ -21,6 +21,11 @@ from .layers import Dropout, LayerNorm, Linear, NonDynamicallyQuantizableLinear,
 from .module import Module
 from .parameter import Parameter
 
+__all__ = [
+    "MultiheadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+    "TransformerEncoderLayer",
+]  # fmt: skip
+
 # attention layers, with PyTorch's names and layouts ------------------------------------------------------------------
 
 
@@ -108,13 +113,12 @@ class MultiheadAttention(Module):
             self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight, self.in_proj_bias, self.bias_k,
             self.bias_v,
         )  # fmt: skip
-        result: tuple[AnyTensor, AnyTensor | None] = attend(
+        return attend(
             query, key, value, self.num_heads, weights, (self.out_proj.weight, self.out_proj.bias),
             Masks(attn_mask, key_padding_mask, is_causal), dropout_p=self.dropout if self.training else 0.0,
             need_weights=need_weights, average=average_attn_weights, add_zero=self.add_zero_attn,
             batch_first=self.batch_first,
         )  # fmt: skip
-        return result
 
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"relu": functional.relu, "gelu": functional.gelu}
@@ -204,8 +208,7 @@ class TransformerEncoder(Module):
         x = src
         for layer in self.layers:
             x = layer(x, mask, src_key_padding_mask, bool(is_causal) and mask is not None)
-        result: AnyTensor = x if self.norm is None else self.norm(x)
-        return result
+        return x if self.norm is None else self.norm(x)
 
 
 class TransformerDecoderLayer(Module):
@@ -253,8 +256,7 @@ class TransformerDecoderLayer(Module):
         if self.norm_first:
             x = tgt + own(self.norm1(tgt))
             x = x + other(self.norm2(x))
-            result: AnyTensor = x + fed(self.norm3(x))
-            return result
+            return x + fed(self.norm3(x))
         x = self.norm1(tgt + own(tgt))
         x = self.norm2(x + other(x))
         return self.norm3(x + fed(x))
@@ -277,8 +279,7 @@ class TransformerDecoder(Module):
         x, causal = tgt, bool(tgt_is_causal) and tgt_mask is not None
         for layer in self.layers:
             x = layer(x, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, causal, memory_is_causal)
-        result: AnyTensor = x if self.norm is None else self.norm(x)
-        return result
+        return x if self.norm is None else self.norm(x)
 
 
 class Transformer(Module):

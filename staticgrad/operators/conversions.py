@@ -19,6 +19,11 @@ from .memory import in_format, order_of
 from .methods import Operators
 from .overrides import NOBODY, ORDINARY, taken
 
+__all__ = [
+    "autocasting", "autocasts", "factory", "LikePlacement", "Options", "Placement", "rounded_once", "to_precision",
+    "weight_in",
+]  # fmt: skip
+
 NAMES = {dtype.name: f"torch.{name}" for name, dtype in TENSOR_NAMES.items()}
 NAMES |= {"complex64": "torch.ComplexFloatTensor", "complex128": "torch.ComplexDoubleTensor"}
 NAMES |= {f"uint{bits}": f"torch.UInt{bits}Tensor" for bits in (16, 32, 64)}
@@ -45,14 +50,9 @@ def parse_to(
 
 
 def to(
-    self: Any,
-    *args: Any,
-    dtype: Any = None,
-    device: Any = None,
-    non_blocking: bool = False,
-    copy: bool = False,
+    self: Any, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
     memory_format: Any = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """This tensor in another dtype, on a device, or in the dtype of another tensor: `to(dtype)`, `to(device)`,
     `to(device, dtype)`, `to(other)`. Raises DeviceError for a device other than the CPU."""
     if len(args) == 1 and device is None and args[0].__class__ is DType:  # the usual call
@@ -97,21 +97,18 @@ def chalf(self: Any, memory_format: Any = None) -> Tensor:
 
 def cpu(self: Any, memory_format: Any = None) -> Tensor:
     """This tensor: all tensors are in the CPU's memory."""
-    result: Tensor = self
-    return result
+    return self
 
 
 def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """Raises DeviceError: tensors are in the CPU's memory."""
     check_device("cuda" if device is None else device)
-    result: Tensor = self
-    return result
+    return self
 
 
 def pin_memory(self: Any, device: Any = None) -> Tensor:
     """This tensor: memory is pinned for other devices."""
-    result: Tensor = self
-    return result
+    return self
 
 
 def get_device(self: Any) -> int:

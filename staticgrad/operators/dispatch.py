@@ -22,6 +22,11 @@ from ..ir import Graph, Node, OpDef
 if TYPE_CHECKING:
     from .interface import Functions, Tensor
 
+__all__ = [
+    "apply", "check_change", "composite", "default_graph", "F", "frontends", "intercepted", "lines_of", "NUMPY", "numpy_twin",
+    "numpy_twin_of", "public", "public_functions", "SPECIAL", "state",
+]  # fmt: skip
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -57,5 +57,4 @@ class FormerNode:
     def previous_functions(self: Any) -> tuple[tuple[Any, int], ...]:
         """The former name of `next_functions`."""
         warn_former("`previous_functions` is deprecated. Use `next_functions` instead.")
-        found: tuple[tuple[Any, int], ...] = self.next_functions
-        return found
+        return self.next_functions

@@ -202,8 +202,7 @@ class Lifted(Symbol):
 
     @property
     def shape(self) -> Size:  # type: ignore[override]
-        shape: Size = self.value.shape
-        return shape
+        return self.value.shape
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]
@@ -215,7 +214,7 @@ class Lifted(Symbol):
 
     @property
     def op(self) -> str:
-        return self.level.name  # type: ignore[no-any-return]
+        return self.level.name
 
     @property
     def size(self) -> Count:

@@ -152,10 +152,9 @@ def _operator(function: str | Callable[[Any, Any], Tensor], reflected: bool) -> 
 
     def method(self: Tensor, other: TensorLike) -> Tensor:
         if not isinstance(other, OPERANDS) and foreign(other):
-            return NotImplemented  # type: ignore[no-any-return]
+            return NotImplemented
         apply: Any = function if public is None else getattr(F, public)
-        result: Tensor = apply(other, self) if reflected else apply(self, other)
-        return result
+        return apply(other, self) if reflected else apply(self, other)
 
     public = function if isinstance(function, str) else None
     return method
@@ -277,10 +276,8 @@ def _bitwise(name: str, sign: str, x: Any, y: Any) -> Tensor:
     """x sign y: of booleans logical, of integers by bits. Raises DTypeError for floats."""
     kinds = [getattr(v, "dtype", np.dtype(type(v)) if isinstance(v, (bool, int, float)) else None) for v in (x, y)]
     if all(k is not None and k.kind in "biu" for k in kinds) and any(k is not None and k.kind != "b" for k in kinds):
-        bits: Tensor = getattr(F, f"bitwise_{name}")(x, y)
-        return bits
-    found: Tensor = getattr(F, f"logical_{name}")(_boolean(x, sign), _boolean(y, sign))
-    return found
+        return getattr(F, f"bitwise_{name}")(x, y)
+    return getattr(F, f"logical_{name}")(_boolean(x, sign), _boolean(y, sign))
 
 
 def _boolean(value: Any, sign: str) -> Any:

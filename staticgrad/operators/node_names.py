@@ -217,8 +217,7 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
             op = over(op, result.dtype)
     except UnknownExtentError as error:
         if any(isinstance(o, Node) and isinstance(o.type, UnrankedType) for o in operands):
-            found: Symbol = frontends.defer(graph, op, operands, attrs)
-            return found
+            return frontends.defer(graph, op, operands, attrs)
         raise located(error, op, operands, where) from None
     except StaticgradError as error:
         raise located(error, op, operands, where) from None

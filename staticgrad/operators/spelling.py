@@ -19,19 +19,18 @@ from .methods import Operators
 from .node_names import node_of
 from .overrides import NOBODY, ORDINARY, SEQUENCES, taken
 
+__all__ = [
+    "as_it_is", "Cached", "enter_as", "enter_late", "INPLACE", "NONE", "one_node", "respelled", "spelled", "tensor_method",
+    "torch_function", "with_example",
+]  # fmt: skip
+
 PACKAGE = __package__.partition(".")[0]
 SAME = (
-    ("dim", "axis", "dims", "axes"),
-    ("keepdim", "keepdims"),
-    ("input", "x", "self", "a", "A", "tensor"),
-    ("other", "y", "B", "b"),
-    ("correction", "ddof"),
-    ("n", "k"),
-    ("size", "shape"),
-    ("tensors", "xs", "arrays"),
+    ("dim", "axis", "dims", "axes"), ("keepdim", "keepdims"), ("input", "x", "self", "a", "A", "tensor"),
+    ("other", "y", "B", "b"), ("correction", "ddof"), ("n", "k"), ("size", "shape"), ("tensors", "xs", "arrays"),
     ("split_size_or_sections", "split_size"),
     ("indices_or_sections", "tensor_indices_or_sections", "split_size_or_sections", "indices", "sections"),
-)
+)  # fmt: skip
 """Names of one argument: a function that has one of them takes the others for it."""
 SYNONYMS = {word: [w for group in SAME if word in group for w in group if w != word] for group in SAME for word in group}
 
@@ -183,13 +182,9 @@ def as_it_is(function: Function) -> Function:
 
 
 def torch_function(
-    *twins: Callable[..., Any],
-    method: bool = True,
-    inplace: bool = False,
-    names: tuple[str, ...] = (),
-    words: Mapping[str, str] = NONE,
-    cached: Cached = as_it_is,
-) -> Callable[[Function], Function]:
+    *twins: Callable[..., Any], method: bool = True, inplace: bool = False, names: tuple[str, ...] = (),
+    words: Mapping[str, str] = NONE, cached: Cached = as_it_is,
+) -> Callable[[Function], Function]:  # fmt: skip
     """Make a function public under PyTorch's name: spelled, a method of every tensor, and what NumPy's functions reach.
 
     inplace: there is a method of the same name with "_", too. names: PyTorch's further names of it; see `enter_as`. words:

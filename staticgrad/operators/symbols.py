@@ -284,8 +284,7 @@ class Symbol(Operators, OfGraph):
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> np.ndarray:
         """Its value in `session`, the default one when left out; see `Session.run`."""
-        value: np.ndarray = frontends.evaluate(self, feed_dict, session)
-        return value
+        return frontends.evaluate(self, feed_dict, session)
 
     def _met(self) -> Any:
         """What stands for it where it meets tensors."""

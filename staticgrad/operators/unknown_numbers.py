@@ -282,8 +282,7 @@ class Numbers:
             arrays.append(f"array({locals[expression]}, d{dtype.num})")
         text += [f"  return [{', '.join([*arrays, *more])}]", " except Exception: return None"]
         exec("\n".join(text), space)
-        function: Callable[[Sequence[Any]], list[np.ndarray] | None] = space["feeds"]
-        return function
+        return space["feeds"]
 
 
 class OpenNumbers(Numbers):

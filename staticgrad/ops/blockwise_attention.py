@@ -148,8 +148,7 @@ def _weights(q: np.ndarray, k: np.ndarray, more: Sequence[np.ndarray], attrs: Ma
 
 def _eval(q: np.ndarray, k: np.ndarray, v: np.ndarray, *more: np.ndarray, **attrs: Any) -> np.ndarray:
     weights, factors = _weights(q, k, more, attrs)
-    result: np.ndarray = np.matmul(weights * factors if attrs["rate"] else weights, v)
-    return result
+    return np.matmul(weights * factors if attrs["rate"] else weights, v)
 
 
 def _eval_gradient(
@@ -271,8 +270,7 @@ def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
 
 
 def _bits(number: float) -> int:
-    found: int = struct.unpack("<q", struct.pack("<d", number))[0]
-    return found
+    return struct.unpack("<q", struct.pack("<d", number))[0]
 
 
 def _spread(samples: Any, node: Node, operands: Sequence[Any], count: int) -> tuple[list[Any], list[Any]]:

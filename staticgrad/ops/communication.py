@@ -158,8 +158,7 @@ def _members(attrs: Any) -> dict[str, int]:
 def _linear(attrs: Any) -> str:
     if attrs["reduction"] not in LINEAR:
         raise _no_derivative(attrs["reduction"])
-    op: str = attrs["reduction"]
-    return op
+    return attrs["reduction"]
 
 
 def _only(g: Any, root: int, number: int) -> Any:

@@ -47,8 +47,7 @@ def _joined(re: np.ndarray, im: np.ndarray) -> np.ndarray:
 
 def _sgn(x: np.ndarray) -> np.ndarray:
     size = np.abs(x)
-    result: np.ndarray = np.divide(x, size, out=np.zeros_like(x), where=(size != 0))
-    return result
+    return np.divide(x, size, out=np.zeros_like(x), where=(size != 0))
 
 
 def _sgn_slope(g: Any, out: Any, x: Any) -> Any:
@@ -76,8 +75,7 @@ def _as_complex(x: np.ndarray) -> np.ndarray:
     if x.ndim == 0 or x.shape[-1] != 2:
         raise ValueError("no pairs")  # `infer` has the text
     pairs = x if x.strides[-1] == x.itemsize else np.ascontiguousarray(x)
-    result: np.ndarray = pairs.view(COMPLEX_OF[x.dtype])[..., 0]
-    return result
+    return pairs.view(COMPLEX_OF[x.dtype])[..., 0]
 
 
 def _as_real(x: np.ndarray) -> np.ndarray:
@@ -170,8 +168,7 @@ def polar(abs: Any, angle: Any) -> Tensor:
 @torch_function(method=False)
 def real(input: Any) -> Tensor:
     """The real parts; of real numbers, `input` itself. A view of complex numbers."""
-    result: Tensor = apply(real_op, input) if _is_complex(input) else input
-    return result
+    return apply(real_op, input) if _is_complex(input) else input
 
 
 @torch_function(method=False)
@@ -207,8 +204,7 @@ def view_as_complex_copy(input: Any) -> Tensor:
 @torch_function(np.conj)
 def conj(input: Any) -> Tensor:
     """The conjugate; of real numbers, `input` itself."""
-    result: Tensor = apply(conj_op, input) if _is_complex(input) else input
-    return result
+    return apply(conj_op, input) if _is_complex(input) else input
 
 
 enter_as("conj_physical", F.conj, inplace=True)
@@ -217,8 +213,7 @@ enter_as("conj_physical", F.conj, inplace=True)
 @torch_function(names=("resolve_neg",))
 def resolve_conj(input: Any) -> Tensor:
     """`input`: a conjugate is computed when it is written."""
-    result: Tensor = input
-    return result
+    return input
 
 
 @torch_function(np.angle)

@@ -147,10 +147,7 @@ def _windows(x: np.ndarray, first: int, kernel: Shape, pixels: Shape, stride: Pa
     steps, (down, across) = x.strides, x.strides[first : first + 2]
     taps = (down * dilation[0], across * dilation[1], down * stride[0], across * stride[1])
     shape = (*x.shape[:first], *kernel, *pixels, *x.shape[first + 2 :])
-    windows: np.ndarray = np.lib.stride_tricks.as_strided(
-        x, shape, (*steps[:first], *taps, *steps[first + 2 :]), writeable=False
-    )
-    return windows
+    return np.lib.stride_tricks.as_strided(x, shape, (*steps[:first], *taps, *steps[first + 2 :]), writeable=False)
 
 
 COLUMNS = 1 << 24

@@ -263,8 +263,7 @@ def _gather_images(spec: Spec, dtype: np.dtype, gradient: bool, places: Places) 
 def _inside(line: Line, extent: int) -> np.ndarray:
     """Whether each tap of each pixel is inside: (pixels, taps)."""
     read = line.bases[:, None] + line.offsets
-    inside: np.ndarray = (read >= 0) & (read < extent)
-    return inside
+    return (read >= 0) & (read < extent)
 
 
 def _runs(r: Line, c: Line, extents: Pair, held: int) -> Iterator[list[int]]:

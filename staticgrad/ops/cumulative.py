@@ -53,8 +53,7 @@ from .shaping import backwards
 
 def _cumsum_eval(x: np.ndarray, axis: int) -> np.ndarray:
     """Rounding errors of a float32 total accumulate along the axis, so totals are carried in float64."""
-    result: np.ndarray = ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, copy=False)
-    return result
+    return ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, copy=False)
 
 
 CARRIED = {dtype: float64 for dtype in DTYPES if dtype.kind in FLOATING and dtype != float64}
@@ -131,8 +130,7 @@ def _running(extreme: np.ufunc) -> Callable[..., np.ndarray]:
         best = extreme.accumulate(x, axis)
         reached = (x == best) | (x != x)
         places = np.arange(x.shape[axis]).reshape(-1, *[1] * (x.ndim - axis - 1))
-        result: np.ndarray = np.maximum.accumulate(np.where(reached, places, 0), axis)
-        return result
+        return np.maximum.accumulate(np.where(reached, places, 0), axis)
 
     return evaluate
 
@@ -153,8 +151,7 @@ for _name, _extreme, _kernel in (("cummax", np.maximum, "most"), ("cummin", np.m
         x, axis, scalar = with_axis(input, dim)
         index = apply(_op, F.astype(x, uint8) if x.dtype == bool_ else x, axis=axis)
         values = without_axis(along(x, index, axis), scalar)
-        result: return_types.Pair = getattr(return_types, _name)(values, without_axis(index, scalar))
-        return result
+        return getattr(return_types, _name)(values, without_axis(index, scalar))
 
     _scan.__name__ = _scan.__qualname__ = _name
     enter_as(_name, spelled(_scan))
@@ -352,5 +349,4 @@ logcumsumexp_op = define(
 def logcumsumexp(input: Any, dim: int) -> Tensor:
     """log(cumsum(exp(x))) along `dim`, without overflow."""
     x, axis, scalar = with_axis(input, dim)
-    result: Tensor = without_axis(apply(logcumsumexp_op, x, axis=axis), scalar)
-    return result
+    return without_axis(apply(logcumsumexp_op, x, axis=axis), scalar)

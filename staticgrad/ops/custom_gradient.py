@@ -107,5 +107,4 @@ def call_symbols(
 
 
 def _type_of(x: Any) -> TensorType:
-    kind: TensorType = x.node.type if isinstance(x, Symbol) else type_of(x)
-    return kind
+    return x.node.type if isinstance(x, Symbol) else type_of(x)

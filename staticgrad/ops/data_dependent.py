@@ -114,8 +114,7 @@ def masked_select(input: Any, mask: Any) -> Tensor:
         tensor([1.])
     """
     if in_graph(mask):
-        found: Tensor = masked(operand(input), mask)
-        return found
+        return masked(operand(input), mask)
     (m,) = known("masked_select", mask)
     if m.dtype != bool_:
         raise DTypeError(f"masked_select: expected BoolTensor or ByteTensor for mask, got {m.dtype}")
@@ -126,12 +125,9 @@ def masked_select(input: Any, mask: Any) -> Tensor:
 
 @overload
 def unique(
-    input: Any,
-    sorted: bool = True,
-    return_inverse: Literal[False] = False,
-    return_counts: Literal[False] = False,
+    input: Any, sorted: bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False,
     dim: int | None = None,
-) -> Tensor: ...
+) -> Tensor: ...  # fmt: skip
 
 
 @overload
@@ -217,8 +213,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     if in_graph(input, *([] if weights is None else [weights])):
         if isinstance(minlength, bool) or not isinstance(minlength, (int, np.integer)) or minlength < 0:
             raise ArgumentError(f"bincount: minlength should be an integer >= 0, got {minlength!r}")
-        counts: Tensor = counts_of(operand(input), None if weights is None else operand(weights), int(minlength))
-        return counts
+        return counts_of(operand(input), None if weights is None else operand(weights), int(minlength))
     (x,) = known("bincount", input)
     if x.dtype.kind not in "iu" or x.ndim != 1:
         raise DTypeError(f"bincount only supports 1-d non-negative integral inputs, got {x.dtype} {shape_text(x.shape)}")
@@ -230,8 +225,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     if isinstance(minlength, bool) or not isinstance(minlength, (int, np.integer)) or minlength < 0:
         raise ArgumentError(f"bincount: minlength should be an integer >= 0, got {minlength!r}")
     found = np.bincount(x, given, minlength)
-    result: Tensor = made(found if given is None else found.astype(given.dtype if given.dtype.kind in FLOATING else np.float64))
-    return result
+    return made(found if given is None else found.astype(given.dtype if given.dtype.kind in FLOATING else np.float64))
 
 
 def _histc_eval(x: np.ndarray, bins: int, low: float, high: float) -> np.ndarray:

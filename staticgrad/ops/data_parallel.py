@@ -32,7 +32,7 @@ def check_shard(where: str, shard: Any) -> str | None:
     """Raises ArgumentError for another value than those of `SHARDS`."""
     if shard not in SHARDS:
         raise ArgumentError(f'{where}: shard is None, "optimizer" or "gradients", got {shard!r}')
-    return shard  # type: ignore[no-any-return]
+    return shard
 
 
 def buckets(sizes: Sequence[int], kinds: Sequence[Any], cap: float | None = None) -> list[list[int]]:

@@ -190,8 +190,7 @@ def _eval(*arrays: np.ndarray, define: Definition, values: tuple[int, ...], inde
     kinds = [(leaves.add(REGISTRY["placeholder"], (), {"type": k}, k), k) for k in map(type_of, arrays)]
     made = Written(define, kinds, {p: arrays[p] for p in values}, None)
     result = made.results[index]
-    value: np.ndarray = interpret(made.graph, [result], dict(zip(made.parameters, arrays, strict=True)))[result]
-    return value
+    return interpret(made.graph, [result], dict(zip(made.parameters, arrays, strict=True)))[result]
 
 
 def _cotangent(position: int) -> Callable[..., Symbol | None]:

@@ -107,8 +107,7 @@ def kron(input: Any, other: Any) -> Tensor:
     n = max(ndim_of(input), ndim_of(other))
     x, y = (F.expand_dims(v, tuple(range(n - ndim_of(v)))) if ndim_of(v) < n else v for v in (input, other))
     if n == 0:
-        result: Tensor = input * other
-        return result
+        return input * other
     wide = F.expand_dims(x, tuple(range(1, 2 * n, 2))) * F.expand_dims(y, tuple(range(0, 2 * n, 2)))
     return F.reshape(wide, tuple(a * b for a, b in zip(extents("kron", x), extents("kron", y), strict=True)))
 

@@ -93,7 +93,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
         tensor([21., 42.])
     """
     if alpha.__class__ is not int or alpha != 1:
-        return _weighted("add", _apply_add, input, other, alpha)  # type: ignore[no-any-return]
+        return _weighted("add", _apply_add, input, other, alpha)
     return _apply_add(input, other)
 
 
@@ -105,7 +105,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
         tensor([0., 1.])
     """
     if alpha.__class__ is not int or alpha != 1:
-        return _weighted("sub", _apply_sub, input, other, alpha)  # type: ignore[no-any-return]
+        return _weighted("sub", _apply_sub, input, other, alpha)
     return _apply_sub(input, other)
 
 
@@ -118,7 +118,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor
         tensor([ 3., -4.])
     """
     if out is not None:
-        return frontends.into(out, "div", div, (input, other), {"rounding_mode": rounding_mode})  # type: ignore[no-any-return]
+        return frontends.into(out, "div", div, (input, other), {"rounding_mode": rounding_mode})
     if rounding_mode is None:
         return _apply_div(input, other)
     if rounding_mode == "floor":
@@ -126,8 +126,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor
     if rounding_mode == "trunc":
         kind = promoted(input, other)
         if kind.kind in FLOATING:
-            quotient: Tensor = _trunc_divide(input, other)
-            return quotient
+            return _trunc_divide(input, other)
         return (F.astype(input, kind) - fmod(input, other)) // F.astype(operand(other), kind)
     raise ArgumentError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}")
 
@@ -156,8 +155,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor
         >>> sg.addcmul(sg.ones(2), sg.tensor([1.0, 2.0]), sg.tensor([3.0, 4.0]), value=0.5)
         tensor([2.5000, 5.0000])
     """
-    result: Tensor = input + _times(tensor1 * tensor2, value)
-    return result
+    return input + _times(tensor1 * tensor2, value)
 
 
 @torch_function(inplace=True)
@@ -166,8 +164,7 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor
     """input + value * tensor1 / tensor2, broadcast. Raises DTypeError for integers."""
     if category(promoted(tensor1, tensor2)) < 2:
         raise DTypeError("Integer division with addcdiv is no longer supported", "cast the operands to a float")
-    result: Tensor = input + _times(tensor1 / tensor2, value)
-    return result
+    return input + _times(tensor1 / tensor2, value)
 
 
 def _times(x: Any, value: Any) -> Any:
@@ -188,11 +185,9 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     difference = end - input
     if is_scalar(weight):
         near = (abs(weight) if isinstance(weight, complex) else weight) < 0.5
-        result: Tensor = input + weight * difference if near else end - difference * (1 - weight)
-        return result
+        return input + weight * difference if near else end - difference * (1 - weight)
     close = F.abs(weight) < 0.5
-    line: Tensor = F.where(close, input, end) + difference * F.where(close, weight, F.sub(weight, 1))
-    return line
+    return F.where(close, input, end) + difference * F.where(close, weight, F.sub(weight, 1))
 
 
 @torch_function(inplace=True)
@@ -217,8 +212,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 @torch_function(inplace=True)
 def ldexp(input: Any, other: Any) -> Tensor:
     """input * 2**other."""
-    result: Tensor = input * F.pow(2.0, other)
-    return result
+    return input * F.pow(2.0, other)
 
 
 @torch_function()
@@ -226,22 +220,19 @@ def positive(input: Any) -> Tensor:
     """`input` itself. Raises DTypeError for booleans."""
     if dtype_of(input) == bool_:
         raise DTypeError("The `+` operator, on a bool tensor is not supported.")
-    result: Tensor = input
-    return result
+    return input
 
 
 @torch_function(inplace=True)
 def deg2rad(input: Any) -> Tensor:
     """Degrees as radians."""
-    result: Tensor = input * (math.pi / 180)
-    return result
+    return input * (math.pi / 180)
 
 
 @torch_function(inplace=True)
 def rad2deg(input: Any) -> Tensor:
     """Radians as degrees."""
-    result: Tensor = input * (180 / math.pi)
-    return result
+    return input * (180 / math.pi)
 
 
 @torch_function(np.trunc, inplace=True, names=("fix",))
@@ -262,8 +253,7 @@ def frac(input: Any) -> Tensor:
     """input - trunc(input), with the sign of the input. Raises DTypeError for integers."""
     if dtype_of(input).kind not in FLOATING:
         raise DTypeError(f"frac: not implemented for {dtype_of(input)}", "cast to a float first")
-    result: Tensor = input - trunc(input)
-    return result
+    return input - trunc(input)
 
 
 _sign, _round = unary(pointwise.sign), unary(pointwise.round_op)
@@ -355,8 +345,7 @@ _logaddexp_op = written("logaddexp", np.logaddexp, _logaddexp, (
 def logaddexp(input: Any, other: Any) -> Tensor:
     """log(exp(input) + exp(other)), without overflow."""
     if promoted(input, other).kind != "c":
-        real: Tensor = _logaddexp_op(input, other)
-        return real
+        return _logaddexp_op(input, other)
     x, y = operand(input), operand(other)
     top = F.stop_gradient(F.where(F.real(x) > F.real(y), x, y))
     top = F.where(F.isfinite(top), top, F.zeros_like(top))
@@ -377,8 +366,7 @@ def times_log(name: str, log: str, one: float) -> Callable[..., Any]:
     of_array, of_tensor = getattr(np, log), getattr(F, log)
 
     def numpy(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        result: np.ndarray = np.where((x == 0) & (y == y), pointwise.ZERO[x.dtype], x * of_array(y))
-        return result
+        return np.where((x == 0) & (y == y), pointwise.ZERO[x.dtype], x * of_array(y))
 
     def formula(x: Any, y: Any) -> Any:
         return F.where(F.logical_and(F.eq(x, 0), F.eq(y, y)), 0, x * of_tensor(y))
@@ -398,8 +386,7 @@ _xlogy_op = times_log("xlogy", "log", 1)
 @composite
 def xlogy(input: Any, other: Any) -> Tensor:
     """input * log(other), 0 where `input` is 0 unless `other` is NaN."""
-    result: Tensor = _xlogy_op(input, other)
-    return result
+    return _xlogy_op(input, other)
 
 
 _logit_op = written("logit", lambda x: np.log(x / (1 - x)), lambda x: F.log(x / (1 - x)), (
@@ -412,8 +399,7 @@ _logit_op = written("logit", lambda x: np.log(x / (1 - x)), lambda x: F.log(x / 
 def logit(input: Any, eps: float | None = None) -> Tensor:
     """log(input / (1 - input)), of input clamped to [eps, 1 - eps] if that is given."""
     x = F.astype(operand(input), to_float(dtype_of(input)))
-    result: Tensor = _logit_op(x if eps is None else F.clip(x, eps, 1 - eps))
-    return result
+    return _logit_op(x if eps is None else F.clip(x, eps, 1 - eps))
 
 
 @torch_function(np.sinc, inplace=True, names=("special.sinc",))
@@ -511,8 +497,7 @@ def _without_nan(function: Rule, wins: Rule) -> Rule:
     def choose(input: Any, other: Any) -> Tensor:
         kind = promoted(input, other)
         if kind.kind not in FLOATING:
-            result: Tensor = function(input, other)
-            return result
+            return function(input, other)
         x, y = F.astype(operand(input), kind), F.astype(operand(other), kind)
         return F.where(F.logical_or(wins(x, y), F.isnan(y)), x, y)
 

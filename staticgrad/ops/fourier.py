@@ -38,8 +38,7 @@ norm_name = Attribute("backward, ortho or forward", lambda value, types: value i
 
 
 def _scipy(name: str, x: np.ndarray, *args: Any, **named: Any) -> np.ndarray:
-    result: np.ndarray = getattr(module("scipy.fft"), name)(x, *args, **named)
-    return result
+    return getattr(module("scipy.fft"), name)(x, *args, **named)
 
 
 def _c2c_infer(x: TensorType, axes: tuple[int, ...], inverse: bool, norm: str) -> TensorType:

@@ -181,8 +181,7 @@ def _general(x: Any, key: Any) -> Tensor:
         from .sized import leading
 
         _check_mask(keys[0], x, 0)
-        rows: Tensor = leading(x, keys[0])
-        return rows
+        return leading(x, keys[0])
     return _subscript(x, _unmask(keys, x))
 
 

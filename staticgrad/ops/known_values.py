@@ -54,7 +54,7 @@ class Values:
                 value = each.op.eval(*arrays, **each.attrs)
             self.found[each] = value if isinstance(value, tuple) else np.asarray(value)
         value = self.found[node]
-        return value  # type: ignore[no-any-return]
+        return value
 
     def _found(self, leaf: Node) -> bool:
         value = self.outside(leaf)

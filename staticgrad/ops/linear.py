@@ -74,8 +74,7 @@ def product_of(x: np.ndarray, y: np.ndarray, out: np.ndarray | None = None) -> n
         if out.flags.c_contiguous:
             np.matmul(x.reshape(-1, x.shape[-1]), y, out=out.reshape(-1, y.shape[1]))
             return out
-    result: np.ndarray = np.matmul(x, y, out=out)
-    return result
+    return np.matmul(x, y, out=out)
 
 
 def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
@@ -112,7 +111,7 @@ def matmul(input: TensorLike, other: TensorLike, *, out: Tensor | None = None) -
         torch.Size([2, 4])
     """
     if out is not None:
-        return frontends.into(out, "matmul", matmul, (input, other))  # type: ignore[no-any-return]
+        return frontends.into(out, "matmul", matmul, (input, other))
     a, b = ndim_of(input), ndim_of(other)
     if a >= 2 and b >= 2:
         return apply(matmul_op, input, other)

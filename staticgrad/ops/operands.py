@@ -40,7 +40,7 @@ def brought(x: Any) -> Any:
 def ndim_of(x: Any) -> int:
     """How many axes an operand has."""
     try:
-        return x.ndim  # type: ignore[no-any-return]
+        return x.ndim
     except AttributeError:
         return np.ndim(x)
 

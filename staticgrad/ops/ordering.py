@@ -142,8 +142,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
         tensor([1, 2, 0])
     """
     x, axis, scalar = with_axis(input, dim)
-    result: Tensor = without_axis(apply(argsort_op, x, axis=axis, descending=bool(descending)), scalar)
-    return result
+    return without_axis(apply(argsort_op, x, axis=axis, descending=bool(descending)), scalar)
 
 
 @torch_function(cached=routed)
@@ -211,8 +210,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> return
     if k < 1 or (extent is not None and k > extent):
         raise ArgumentError("kthvalue(): selected number k out of range for dimension", f"k is {k}, the extent {extent}")
     order = apply(argsort_op, x, axis=axis, descending=False)
-    result: return_types.Pair = _picked("kthvalue", x, narrowed(order, axis, k - 1, k), axis, keepdim, scalar)
-    return result
+    return _picked("kthvalue", x, narrowed(order, axis, k - 1, k), axis, keepdim, scalar)
 
 
 # positions of an element of each row ------------------------------------------------------------------------------------
@@ -258,8 +256,7 @@ def _nanmedian_row(rows: np.ndarray) -> np.ndarray:
     order = np.argsort(rows, -1, kind="stable")
     number = rows.shape[1] - (np.isnan(rows).sum(1) if rows.dtype.kind == "f" else 0)
     place = np.broadcast_to(np.maximum(number - 1, 0) // 2, (len(rows),))
-    result: np.ndarray = order[np.arange(len(rows)), place]
-    return result
+    return order[np.arange(len(rows)), place]
 
 
 def _mode_row(rows: np.ndarray) -> np.ndarray:
@@ -453,16 +450,14 @@ def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, 
 
     A NaN makes its row NaN. Raises ArgumentError, DTypeError for integers.
     """
-    result: Tensor = _quantile("quantile", input, q, dim, keepdim, interpolation)
-    return result
+    return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
 
 @torch_function(np.nanquantile)
 @autocasts
 def nanquantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """`quantile`, of which NaN are left out."""
-    result: Tensor = _quantile("nanquantile", input, q, dim, keepdim, interpolation)
-    return result
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
 
 
 # search -----------------------------------------------------------------------------------------------------------------

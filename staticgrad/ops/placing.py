@@ -237,8 +237,7 @@ def scatter(input: Any, dim: int, index: Any, src: Any = None, *, reduce: str | 
     src = value if src is None else src
     if reduce is not None and reduce not in ("add", "multiply"):
         raise ArgumentError(f"reduce argument must be either add or multiply, got {reduce!r}")
-    result: Tensor = _scattered("scatter", input, dim, index, src, "last" if reduce is None else REDUCTIONS[reduce])
-    return result
+    return _scattered("scatter", input, dim, index, src, "last" if reduce is None else REDUCTIONS[reduce])
 
 
 @torch_function(inplace=True, cached=routed)
@@ -249,8 +248,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
         >>> sg.scatter_add(sg.zeros(3), 0, sg.tensor([0, 2, 2]), sg.tensor([1.0, 2.0, 3.0]))
         tensor([1., 0., 5.])
     """
-    result: Tensor = _scattered("scatter_add", input, dim, index, src, "sum")
-    return result
+    return _scattered("scatter_add", input, dim, index, src, "sum")
 
 
 @torch_function(inplace=True, cached=routed)
@@ -259,8 +257,7 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
     the values alone where there are any."""
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise ArgumentError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
-    result: Tensor = _scattered("scatter_reduce", input, dim, index, src, reduce, include_self)
-    return result
+    return _scattered("scatter_reduce", input, dim, index, src, reduce, include_self)
 
 
 # slices ---------------------------------------------------------------------------------------------------------------

@@ -304,8 +304,7 @@ def _sigmoid_eval(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     e = np.asarray(np.negative(x, out))
     np.exp(e, e)
     np.add(e, ONE[x.dtype], e)
-    result: np.ndarray = np.reciprocal(e, e)
-    return result
+    return np.reciprocal(e, e)
 
 
 BLOCK, MANY = 1 << 14, 1 << 15
@@ -329,8 +328,7 @@ LAST = np.float32(3.94)
 def _erf_eval(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """SciPy's; of many float32 numbers polynomials, which take half the time. Error: 1.49 ULP."""
     if x.dtype != float32 or x.size < MANY or not x.flags.c_contiguous or not (out is None or out.flags.c_contiguous):
-        result: np.ndarray = module("scipy.special").erf(x, out=out)
-        return result
+        return module("scipy.special").erf(x, out=out)
     if out is None:
         out = np.empty_like(x)
     flat, results, spare = x.reshape(-1), out.reshape(-1), np.empty((4, BLOCK), x.dtype)
@@ -366,8 +364,7 @@ def _horner(x: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
 
 
 def _relu_eval(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    result: np.ndarray = np.maximum(x, ZERO[x.dtype], out=out)
-    return result
+    return np.maximum(x, ZERO[x.dtype], out=out)
 
 
 WRITING = frozenset({_sigmoid_eval, _relu_eval, _erf_eval})
@@ -560,7 +557,7 @@ def _checked(op: OpDef) -> Callable[..., Tensor]:
         if (input.__class__ not in ORDINARY or other.__class__ not in ORDINARY) and (
             answer := taken(function, (input, other), {})
         ) is not NOBODY:
-            return answer  # type: ignore[no-any-return]
+            return answer
         kinds = dtype_of(input).kind, dtype_of(other).kind
         if not (set(INEXACT) & set(kinds)) and kinds != ("b", "b"):  # booleans have no division
             if kinds[1] == "b":
@@ -659,7 +656,7 @@ def pow(input: TensorLike, exponent: TensorLike, *, out: Tensor | None = None) -
         tensor([4., 9.])
     """
     if out is not None:
-        return frontends.into(out, "pow", pow, (input, exponent))  # type: ignore[no-any-return]
+        return frontends.into(out, "pow", pow, (input, exponent))
     if is_scalar(exponent) and not is_scalar(input):
         keeps = category(scalar_dtype(exponent)) <= category(dtype_of(input))  # 2.0 makes a float of an integer
         if exponent == 2 and keeps:
@@ -695,7 +692,7 @@ def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
     if input.__class__ not in ORDINARY:
         given = {} if memory_format is None else {"memory_format": memory_format}
         if (answer := taken(clone, (input,), given)) is not NOBODY:
-            return answer  # type: ignore[no-any-return]
+            return answer
     return apply(identity, input) if memory_format is None else in_format(input, memory_format)
 
 
@@ -735,7 +732,7 @@ def reciprocal(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         tensor([0.5000, 0.2500])
     """
     if out is not None:
-        return frontends.into(out, "reciprocal", reciprocal, (input,))  # type: ignore[no-any-return]
+        return frontends.into(out, "reciprocal", reciprocal, (input,))
     return F.div(1, input)
 
 

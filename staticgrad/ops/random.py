@@ -297,8 +297,7 @@ class Generator:
     def initial_seed(self) -> int:
         """The seed that it was started with."""
         check_change(self, "the seed of a random generator is read")
-        result: int = self.seed_value
-        return result
+        return self.seed_value
 
     def seed(self) -> int:
         """Restart it with a random seed, and return that."""

@@ -32,8 +32,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     if len(old) != len(new) or len(set(old)) != len(old) or len(set(new)) != len(new):
         raise ArgumentError(f"movedim: Invalid source or destination dims: {source!r} and {destination!r}")
     if n == 0:
-        result: Tensor = input
-        return result
+        return input
     order = [a for a in range(n) if a not in old]
     for to, a in sorted(zip(new, old, strict=True)):
         order.insert(to, a)
@@ -162,8 +161,7 @@ def reshape_as(input: Any, other: Any) -> Tensor:
 @torch_function()
 def view_as(input: Any, other: Any) -> Tensor:
     """`input` in the shape of `other`, in the same memory."""
-    result: Tensor = input.view(*other.shape) if other.shape else input.view(())
-    return result
+    return input.view(*other.shape) if other.shape else input.view(())
 
 
 @torch_function()
@@ -183,8 +181,7 @@ def sum_to_size(input: Any, *size: Any) -> Tensor:
     if not extents:
         return F.sum(input)
     if not axes:
-        result: Tensor = input
-        return result
+        return input
     return F.reshape(F.sum(input, tuple(axes), True), extents)
 
 

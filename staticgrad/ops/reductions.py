@@ -66,8 +66,7 @@ def tops(x: np.ndarray, axis: Axes) -> np.ndarray:
         return np.asarray(MAXIMUM.reduce(x, axis, None, None, True))
     places = x.argmax(-1)
     places += np.arange(0, x.size, x.shape[-1]).reshape(places.shape)
-    found: np.ndarray = x.reshape(-1)[places][..., None]
-    return found
+    return x.reshape(-1)[places][..., None]
 
 
 def totals(x: np.ndarray, axis: Axes) -> np.ndarray:
@@ -221,8 +220,7 @@ min_op = define(
 def _mean_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
     shape = x.shape
     total = totals(x, axis) if keepdims else ADD.reduce(x, axis, None, None, False)
-    result: np.ndarray = total / math.prod([shape[a] for a in axis])
-    return result
+    return total / math.prod([shape[a] for a in axis])
 
 
 def _mean_expand(node: Node, x: Any) -> Any:
@@ -347,25 +345,19 @@ def reducer(
     name = name or op.name
 
     def function(
-        input: Any,
-        axis: Any = None,
-        keepdims: bool = False,
-        *,
-        dim: Any = None,
-        keepdim: bool = False,
-        dtype: Any = None,
+        input: Any, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: bool = False, dtype: Any = None,
         out: Tensor | None = None,
-    ) -> Tensor:
+    ) -> Tensor:  # fmt: skip
         if input.__class__ not in ORDINARY:
             given = {"dim": dim, "keepdim": keepdim or keepdims or None, "dtype": dtype, "out": out}
             named = {word: value for word, value in given.items() if value is not None}
             if (answer := taken(function, (input,) if axis is None else (input, axis), named)) is not NOBODY:
-                return answer  # type: ignore[no-any-return]
+                return answer
         if dim is not None or keepdim:
             axis, keepdims = chosen(name, axis, dim), kept(name, keepdims, keepdim)
         if out is not None:
             options = {"keepdims": keepdims, "dtype": dtype}
-            return frontends.into(out, name, function, (input, axis), options)  # type: ignore[no-any-return]
+            return frontends.into(out, name, function, (input, axis), options)
         if dtype is not None:
             input = F.astype(input, dtype)
         result = apply(op, input, axis=normalize_axes(axis, ndim_of(input)), keepdims=bool(keepdims))

@@ -61,14 +61,12 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
         return apply(repeated_op, concrete(input))
     if repeats is None:
         (counts,) = _counts(input)
-        result: Tensor = frontends.tensor_class(np.repeat(np.arange(len(counts)), counts))
-        return result
+        return frontends.tensor_class(np.repeat(np.arange(len(counts)), counts))
     if dim is None:
         input, dim = F.reshape(input, (-1,)), 0
     axis = normalize_axis(dim, ndim_of(input))
     if not isinstance(repeats, int) and in_graph(repeats):
-        found: Tensor = repeated(operand(input), repeats, axis)
-        return found
+        return repeated(operand(input), repeats, axis)
     whole = extent("repeat_interleave", input, axis)
     counts = _counts(repeats)[0] if not isinstance(repeats, int) else np.asarray(repeats)
     if counts.size and counts.dtype.kind not in "iu":
@@ -114,8 +112,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     """All tuples of elements of 1-D tensors, one per row; the tensor itself if there is one."""
     grids = meshgrid(*tensors)
     if len(grids) == 1:
-        result: Tensor = grids[0]
-        return result
+        return grids[0]
     return F.stack([F.reshape(g, (-1,)) for g in grids], 1)
 
 

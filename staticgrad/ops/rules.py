@@ -133,8 +133,7 @@ def unbroadcast(g: Any, x: Any) -> Any:
 def rank_at(node: Any, position: int) -> int:
     """How many axes an operand of a node, or of a record of the tape, has."""
     operand = node.inputs[position]
-    rank: int = (operand.type if isinstance(node, Node) else operand).ndim
-    return rank
+    return (operand.type if isinstance(node, Node) else operand).ndim
 
 
 def over_axes(whole: str, along: str) -> Callable[[Any], str]:
@@ -155,9 +154,9 @@ def unary(op: OpDef) -> Callable[..., Tensor]:
 
     def function(input: TensorLike, *, out: Tensor | None = None) -> Tensor:
         if input.__class__ not in ORDINARY and (answer := taken(function, (input,), {})) is not NOBODY:
-            return answer  # type: ignore[no-any-return]
+            return answer
         if out is not None:
-            return frontends.into(out, op.name, function, (input,))  # type: ignore[no-any-return]
+            return frontends.into(out, op.name, function, (input,))
         return frontends.eager(op, (input,), {})
 
     _name(function, op)
@@ -171,9 +170,9 @@ def binary(op: OpDef) -> Callable[..., Tensor]:
         if (input.__class__ not in ORDINARY or other.__class__ not in ORDINARY) and (
             answer := taken(function, (input, other), {})
         ) is not NOBODY:
-            return answer  # type: ignore[no-any-return]
+            return answer
         if out is not None:
-            return frontends.into(out, op.name, function, (input, other))  # type: ignore[no-any-return]
+            return frontends.into(out, op.name, function, (input, other))
         return frontends.eager(op, (input, other), {})
 
     _name(function, op)

@@ -294,8 +294,7 @@ def zeros_like(
         >>> sg.zeros_like(sg.ones(2))
         tensor([0., 0.])
     """
-    result: Tensor = _filled(input, 0, dtype, requires_grad)
-    return result
+    return _filled(input, 0, dtype, requires_grad)
 
 
 @public
@@ -311,8 +310,7 @@ def ones_like(
         >>> sg.ones_like(sg.zeros(2))
         tensor([1., 1.])
     """
-    result: Tensor = _filled(input, 1, dtype, requires_grad)
-    return result
+    return _filled(input, 1, dtype, requires_grad)
 
 
 @torch_function(method=False)
@@ -321,27 +319,22 @@ def empty_like(
     input: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False, **options: Unpack[LikePlacement]
 ) -> Tensor:
     """As `empty`, of the shape of `input`, and of its dtype unless one is given."""
-    result: Tensor = _filled(input, 0, dtype, requires_grad)
-    return result
+    return _filled(input, 0, dtype, requires_grad)
 
 
 @torch_function(method=False)
 @factory(LikePlacement)
 def full_like(
-    input: TensorLike,
-    fill_value: Any,
-    dtype: DTypeLike | None = None,
-    requires_grad: bool = False,
+    input: TensorLike, fill_value: Any, dtype: DTypeLike | None = None, requires_grad: bool = False,
     **options: Unpack[LikePlacement],
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """`fill_value` in the shape of `input`, and in its dtype unless one is given.
 
     Examples:
         >>> sg.full_like(sg.zeros(2), 5)
         tensor([5., 5.])
     """
-    result: Tensor = _filled(input, fill_value, dtype, requires_grad)
-    return result
+    return _filled(input, fill_value, dtype, requires_grad)
 
 
 @tensor_method()
@@ -356,7 +349,7 @@ def reshape(input: TensorLike, *extents: ShapeLike, shape: ShapeLike | None = No
     """
     given: Any = extents if shape is None else (shape,)
     if input.__class__ not in ORDINARY and (answer := taken(reshape, (input, *given), {})) is not NOBODY:
-        return answer  # type: ignore[no-any-return]
+        return answer
     if len(given) == 1 and not isinstance(given[0], (int, np.integer)):
         given = given[0]
     try:
@@ -388,8 +381,7 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     if start > end:
         raise ArgumentError("flatten() has invalid args: start_dim cannot come after end_dim", f"got {start_dim} and {end_dim}")
     if start == end and x.shape:
-        same: Tensor = x
-        return same
+        return x
     if start == 0 and end == ndim - 1:
         return reshape(x, (-1,))
     lead, joined, tail = x.shape[:start], x.shape[start : end + 1], x.shape[end + 1 :]
@@ -468,8 +460,7 @@ def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
     """x with two axes exchanged."""
     order = list(range(ndim_of(x)))
     if not order and {axis0, axis1} <= {0, -1}:
-        same: Tensor = x
-        return same
+        return x
     a, b = normalize_axis(axis0, len(order)), normalize_axis(axis1, len(order))
     order[a], order[b] = order[b], order[a]
     return apply(permute_op, x, axes=tuple(order))
@@ -484,7 +475,7 @@ def transpose(input: TensorLike, *axes: ShapeLike, dim0: int | None = None, dim1
         torch.Size([3, 2])
     """
     if input.__class__ not in ORDINARY and (answer := taken(transpose, (input, *axes), {})) is not NOBODY:
-        return answer  # type: ignore[no-any-return]
+        return answer
     if dim0 is not None or dim1 is not None:
         axes = tuple([d for d in (dim0, *axes, dim1) if d is not None])
         if len(axes) != 2:

@@ -30,8 +30,7 @@ def as_key(slices: Slices) -> tuple[Any, ...]:
 
 def _slice_eval(x: np.ndarray, slices: Slices) -> np.ndarray:
     try:
-        result: np.ndarray = x[as_key(slices)]
-        return result
+        return x[as_key(slices)]
     except IndexError:
         _slice_infer(type_of(x), slices)  # says which index
         raise

@@ -35,8 +35,7 @@ def _logsumexp_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
     top = tops(x.real, axis) if x.size else np.asarray(MAXIMUM.reduce(x.real, axis, None, None, True, -math.inf))
     top[~np.isfinite(top)] = 0
     out = np.log(totals(np.exp(x - top), axis)) + top
-    result: np.ndarray = out if keepdims else np.squeeze(out, axis)
-    return result
+    return out if keepdims else np.squeeze(out, axis)
 
 
 def _logsumexp_expand(node: Node, x: Any) -> Any:
@@ -78,8 +77,7 @@ def _softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
         return x.copy()
     e = np.asarray(x - tops(x, axis))
     np.exp(e, e)
-    result: np.ndarray = np.divide(e, totals(e, axis), e)
-    return result
+    return np.divide(e, totals(e, axis), e)
 
 
 def _softmax_expand(node: Node, x: Any) -> Any:
@@ -112,8 +110,7 @@ def _log_softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
         return x.copy()
     shifted = np.asarray(x - tops(x, axis))
     total = totals(np.exp(shifted), axis)
-    result: np.ndarray = np.subtract(shifted, np.log(total, total), shifted)
-    return result
+    return np.subtract(shifted, np.log(total, total), shifted)
 
 
 def _log_softmax_expand(node: Node, x: Any) -> Any:

@@ -334,16 +334,9 @@ def sparse(x: Any) -> bool:
 
 @torch_function(method=False)
 def sparse_coo_tensor(
-    indices: Any = None,
-    values: Any = None,
-    size: Any = None,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    check_invariants: bool | None = None,
-    is_coalesced: bool | None = None,
-) -> Tensor:
+    indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, check_invariants: bool | None = None, is_coalesced: bool | None = None,
+) -> Tensor:  # fmt: skip
     """A sparse tensor of the values (n, ...) at the places `indices`, (axes, n); without both an empty one. Raises ShapeError,
     and IndexRangeError for places outside.
 

@@ -33,16 +33,14 @@ _entr_op = written(
 @composite
 def xlog1py(input: Any, other: Any) -> Tensor:
     """input * log1p(other), 0 where `input` is 0 unless `other` is NaN."""
-    result: Tensor = _xlog1py_op(input, other)
-    return result
+    return _xlog1py_op(input, other)
 
 
 @_special
 @composite
 def entr(input: Any) -> Tensor:
     """-x log(x), 0 at 0, minus infinity below."""
-    result: Tensor = _entr_op(input)
-    return result
+    return _entr_op(input)
 
 
 FLAT = (

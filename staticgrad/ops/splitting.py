@@ -192,8 +192,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
     """
     axis = normalize_axis(dim, ndim_of(input))
     if in_graph(start, length):
-        found: Tensor = narrowed(input, axis, start, length)
-        return found
+        return narrowed(input, axis, start, length)
     start, length, whole = integer("narrow", "start", start), integer("narrow", "length", length), input.shape[axis]
     if whole is not None:
         at = start + whole if start < 0 else start
@@ -202,5 +201,4 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
         if length < 0 or at + length > whole:
             raise ArgumentError(f"narrow(): start ({start}) + length ({length}) exceeds dimension size ({whole})")
         start = at
-    result: Tensor = cut(input, axis, start, start + length)
-    return result
+    return cut(input, axis, start, start + length)

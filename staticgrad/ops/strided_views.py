@@ -236,7 +236,7 @@ for _name, _source in (
     def _copy(input: Any, *args: Any, _source: str = _source, out: Tensor | None = None, **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
         if out is not None:
-            return frontends.into(out, f"{_source}_copy", getattr(F, _source), (input, *args), named)  # type: ignore[no-any-return]
+            return frontends.into(out, f"{_source}_copy", getattr(F, _source), (input, *args), named)
         return F.clone(getattr(F, _source)(input, *args, **named))
 
     _copy.__name__ = _copy.__qualname__ = _name

@@ -19,27 +19,9 @@ if TYPE_CHECKING:
     from .zero import ZeroRedundancyOptimizer
 
 __all__ = [
-    "ASGD",
-    "Adadelta",
-    "Adafactor",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "LBFGS",
-    "Muon",
-    "NAdam",
-    "Optimizer",
-    "ParamGroup",
-    "RAdam",
-    "RMSprop",
-    "Rprop",
-    "SGD",
-    "SparseAdam",
-    "ZeroRedundancyOptimizer",
-    "lr_scheduler",
-    "swa_utils",
-]
+    "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer",
+    "ParamGroup", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "ZeroRedundancyOptimizer", "lr_scheduler", "swa_utils",
+]  # fmt: skip
 
 _LAZY = {
     "ASGD": "adaptive", "Adadelta": "adaptive", "Adafactor": "sgd", "Adagrad": "adaptive", "LBFGS": "lbfgs", "Muon": "sgd",

@@ -13,8 +13,8 @@ from ..operators import F, Symbol, apply
 from ..operators import Tensor as AnyTensor
 from ..ops.gathering import gather_op, index_add_op, scatter_op
 from ..ops.sparse_rows import first_of_op, rows_in_graph, rows_of
-from .groups import ParamGroup, above_zero, at_least_zero, flag, only_real, two_below_one
-from .optimizer import Hyper, Optimizer, hyperparameters, with_decay
+from .groups import ParamGroup, above_zero, at_least_zero, only_real, two_below_one
+from .optimizer import Hyper, Named, Optimizer, Updated, hyperparameters, with_decay
 
 
 def decayed(p: AnyTensor, g: AnyTensor, hyper: Hyper, group: ParamGroup) -> tuple[AnyTensor, AnyTensor]:
@@ -33,18 +33,10 @@ def shrunk(group: ParamGroup, hyper: Hyper) -> dict[str, Any]:
 class _Moments(Optimizer):
     """First and second moments of the gradient, and how many there were."""
 
-    def check(self, group: ParamGroup) -> None:
-        at_least_zero("learning rate", group["lr"])
-        at_least_zero("epsilon value", group["eps"])
-        two_below_one(group["betas"])
-        at_least_zero("weight_decay value", group["weight_decay"])
-        flag("decoupled_weight_decay", group.get("decoupled_weight_decay", False))
-
-    def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        return "exp_avg", "exp_avg_sq"
-
-    def counts(self, group: ParamGroup) -> bool:
-        return True
+    not_negative = ("lr", "eps", "betas", "weight_decay")
+    flags = ("decoupled_weight_decay",)
+    kept_slots = ("exp_avg", "exp_avg_sq")
+    counts_steps = True
 
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
         return {"inflow1": 1 - hyper("beta1"), "inflow2": 1 - hyper("beta2"), **shrunk(group, hyper)}
@@ -74,27 +66,15 @@ class Adam(_Moments):
         >>> opt.lr = 1e-3
     """
 
+    flags = ("decoupled_weight_decay", "amsgrad")
+
     @hyperparameters()
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 1e-3,
-        betas: tuple[Any, Any] = (0.9, 0.999),
-        eps: Any = 1e-8,
-        weight_decay: Any = 0,
-        amsgrad: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
+        self, params: Any = None, lr: Any = 1e-3, betas: tuple[Any, Any] = (0.9, 0.999), eps: Any = 1e-8,
+        weight_decay: Any = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
+        capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
         decoupled_weight_decay: bool = False,
-    ) -> None: ...
-
-    def check(self, group: ParamGroup) -> None:
-        super().check(group)
-        flag("amsgrad", group["amsgrad"])
+    ) -> None: ...  # fmt: skip
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         return (*super().slots(group), "max_exp_avg_sq") if group["amsgrad"] else super().slots(group)
@@ -106,9 +86,7 @@ class Adam(_Moments):
             "root_scale": 1 / F.sqrt(1 - hyper("beta2") ** t),
         }
 
-    def rule(
-        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
-    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
+    def rule(self, p: AnyTensor, g: AnyTensor, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         p, g = decayed(p, g, hyper, group)
         m, v = self.moments(g, slots, hyper)
         after = {"exp_avg": m, "exp_avg_sq": v}
@@ -134,20 +112,10 @@ class AdamW(Adam):
 
     @hyperparameters(decoupled_weight_decay=True)
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 1e-3,
-        betas: tuple[Any, Any] = (0.9, 0.999),
-        eps: Any = 1e-8,
-        weight_decay: Any = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None: ...
+        self, params: Any = None, lr: Any = 1e-3, betas: tuple[Any, Any] = (0.9, 0.999), eps: Any = 1e-8,
+        weight_decay: Any = 1e-2, amsgrad: bool = False, *, maximize: bool = False, foreach: bool | None = None,
+        capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
+    ) -> None: ...  # fmt: skip
 
 
 class NAdam(_Moments):
@@ -165,28 +133,15 @@ class NAdam(_Moments):
         True
     """
 
+    not_negative = (*_Moments.not_negative, "momentum_decay")
     scalar_slots = frozenset({"mu_product"})
 
     @hyperparameters()
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 2e-3,
-        betas: tuple[Any, Any] = (0.9, 0.999),
-        eps: Any = 1e-8,
-        weight_decay: Any = 0,
-        momentum_decay: Any = 4e-3,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ) -> None: ...
-
-    def check(self, group: ParamGroup) -> None:
-        super().check(group)
-        at_least_zero("momentum_decay value", group["momentum_decay"])
+        self, params: Any = None, lr: Any = 2e-3, betas: tuple[Any, Any] = (0.9, 0.999), eps: Any = 1e-8,
+        weight_decay: Any = 0, momentum_decay: Any = 4e-3, decoupled_weight_decay: bool = False, *,
+        foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+    ) -> None: ...  # fmt: skip
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         return ("mu_product", *super().slots(group))
@@ -204,9 +159,7 @@ class NAdam(_Moments):
             "float64": {"mu": mu(t), "mu_next": mu(t + 1), "lr": hyper("lr")},
         }
 
-    def rule(
-        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
-    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
+    def rule(self, p: AnyTensor, g: AnyTensor, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         p, g = decayed(p, g, hyper, group)
         m, v = self.moments(g, slots, hyper)
         exact = hyper("float64")
@@ -237,19 +190,10 @@ class RAdam(_Moments):
 
     @hyperparameters()
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 1e-3,
-        betas: tuple[Any, Any] = (0.9, 0.999),
-        eps: Any = 1e-8,
-        weight_decay: Any = 0,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ) -> None: ...
+        self, params: Any = None, lr: Any = 1e-3, betas: tuple[Any, Any] = (0.9, 0.999), eps: Any = 1e-8,
+        weight_decay: Any = 0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
+        capturable: bool = False, differentiable: bool = False,
+    ) -> None: ...  # fmt: skip
 
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
         beta1, beta2 = hyper("beta1"), hyper("beta2")
@@ -266,9 +210,7 @@ class RAdam(_Moments):
             "root": F.sqrt(c2 * F.where(rectified, square, 0.0)),
         }
 
-    def rule(
-        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
-    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
+    def rule(self, p: AnyTensor, g: AnyTensor, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         p, g = decayed(p, g, hyper, group)
         m, v = self.moments(g, slots, hyper)
         factor = F.where(F.gt(hyper("rectified"), 0), hyper("root") / (F.sqrt(v) + hyper("eps")), F.astype(1.0, p.dtype))
@@ -280,30 +222,19 @@ class Adamax(_Moments):
     p - lr / c1 m / u. Raises ArgumentError as Adam does. Source: Kingma and Ba, ICLR 2015, algorithm 2.
     """
 
+    kept_slots = ("exp_avg", "exp_inf")
+
     @hyperparameters()
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 2e-3,
-        betas: tuple[Any, Any] = (0.9, 0.999),
-        eps: Any = 1e-8,
-        weight_decay: Any = 0,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
+        self, params: Any = None, lr: Any = 2e-3, betas: tuple[Any, Any] = (0.9, 0.999), eps: Any = 1e-8,
+        weight_decay: Any = 0, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
-    ) -> None: ...
-
-    def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        return "exp_avg", "exp_inf"
+    ) -> None: ...  # fmt: skip
 
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
         return {"inflow1": 1 - hyper("beta1"), "step_size": hyper("lr") / (1 - hyper("beta1") ** t)}
 
-    def rule(
-        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
-    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
+    def rule(self, p: AnyTensor, g: AnyTensor, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         g = with_decay(p, g, hyper, group)
         m = hyper("beta1") * slots["exp_avg"] + hyper("inflow1") * g
         u = F.maximum(hyper("beta2") * slots["exp_inf"], F.abs(g) + hyper("eps"))
@@ -334,21 +265,20 @@ class SparseAdam(Optimizer):
                 [0.9000, 0.9000]])
     """
 
+    flags = ("maximize",)
+    kept_slots = ("exp_avg", "exp_avg_sq")
+    counts_steps = True
+
     @hyperparameters()
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 1e-3,
-        betas: tuple[Any, Any] = (0.9, 0.999),
-        eps: Any = 1e-8,
+        self, params: Any = None, lr: Any = 1e-3, betas: tuple[Any, Any] = (0.9, 0.999), eps: Any = 1e-8,
         maximize: bool = False,
-    ) -> None: ...
+    ) -> None: ...  # fmt: skip
 
     def check(self, group: ParamGroup) -> None:
         above_zero("learning rate", group["lr"])
         above_zero("epsilon value", group["eps"])
         two_below_one(group["betas"])
-        flag("maximize", group["maximize"])
         only_real("SparseAdam", group)
 
     def sense(self, group: ParamGroup) -> None:
@@ -359,12 +289,6 @@ class SparseAdam(Optimizer):
         """g: `rule` reads its rows first, which the negated gradient doesn't tell."""
         return g
 
-    def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        return "exp_avg", "exp_avg_sq"
-
-    def counts(self, group: ParamGroup) -> bool:
-        return True
-
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
         beta1, beta2 = hyper("beta1"), hyper("beta2")
         return {
@@ -373,9 +297,7 @@ class SparseAdam(Optimizer):
             "step_size": hyper("lr") * F.sqrt(1 - beta2**t) / (1 - beta1**t),
         }
 
-    def rule(
-        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
-    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
+    def rule(self, p: AnyTensor, g: AnyTensor, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         found = rows_in_graph(g, p) if isinstance(g, Symbol) else _of_array(g)
         if found is None:
             raise GradientError(

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..operators import F
-from .groups import ParamGroup, any_number, at_least_zero, flag, is_one_number
-from .optimizer import Hyper, Optimizer, hyperparameters, with_decay
+from .groups import ParamGroup, any_number, at_least_zero, is_one_number
+from .optimizer import Hyper, Named, Optimizer, Updated, hyperparameters, with_decay
 
 
 class Adagrad(Optimizer):
@@ -24,42 +24,24 @@ class Adagrad(Optimizer):
         tensor([0.9000])
     """
 
+    not_negative = ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
+    kept_slots = ("sum",)
+    counts_steps = True
+
     @hyperparameters()
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 1e-2,
-        lr_decay: Any = 0,
-        weight_decay: Any = 0,
-        initial_accumulator_value: Any = 0,
-        eps: Any = 1e-10,
-        foreach: bool | None = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None: ...
-
-    def check(self, group: ParamGroup) -> None:
-        at_least_zero("learning rate", group["lr"])
-        at_least_zero("lr_decay value", group["lr_decay"])
-        at_least_zero("weight_decay value", group["weight_decay"])
-        at_least_zero("initial_accumulator_value value", group["initial_accumulator_value"])
-        at_least_zero("epsilon value", group["eps"])
-
-    def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        return ("sum",)
+        self, params: Any = None, lr: Any = 1e-2, lr_decay: Any = 0, weight_decay: Any = 0,
+        initial_accumulator_value: Any = 0, eps: Any = 1e-10, foreach: bool | None = None, *, maximize: bool = False,
+        differentiable: bool = False, fused: bool | None = None,
+    ) -> None: ...  # fmt: skip
 
     def start(self, name: str, group: ParamGroup) -> Any:
         return group["initial_accumulator_value"]
 
-    def counts(self, group: ParamGroup) -> bool:
-        return True
-
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
         return {"step_size": hyper("lr") / (1 + (t - 1) * hyper("lr_decay"))}
 
-    def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
+    def rule(self, p: Any, g: Any, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         g = with_decay(p, g, hyper, group)
         total = slots["sum"] + g * g
         return p - hyper("step_size") * g / (F.sqrt(total) + hyper("eps")), {"sum": total}
@@ -79,39 +61,25 @@ class Adadelta(Optimizer):
         True
     """
 
+    not_negative = ("lr", "rho", "eps", "weight_decay")
+    kept_slots = ("square_avg", "acc_delta")
+    counts_steps = True
+
     @hyperparameters()
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 1.0,
-        rho: Any = 0.9,
-        eps: Any = 1e-6,
-        weight_decay: Any = 0,
-        foreach: bool | None = None,
-        *,
-        capturable: bool = False,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None: ...
+        self, params: Any = None, lr: Any = 1.0, rho: Any = 0.9, eps: Any = 1e-6, weight_decay: Any = 0,
+        foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
+    ) -> None: ...  # fmt: skip
 
     def check(self, group: ParamGroup) -> None:
-        at_least_zero("learning rate", group["lr"])
-        at_least_zero("rho value", group["rho"])
+        super().check(group)
         if is_one_number(group["rho"]) and isinstance(group["rho"], (int, float)) and group["rho"] > 1:
             raise ArgumentError(f"Invalid rho value: {group['rho']}")
-        at_least_zero("epsilon value", group["eps"])
-        at_least_zero("weight_decay value", group["weight_decay"])
-
-    def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        return "square_avg", "acc_delta"
-
-    def counts(self, group: ParamGroup) -> bool:
-        return True
 
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
         return {"inflow": 1 - hyper("rho")}
 
-    def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
+    def rule(self, p: Any, g: Any, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         g = with_decay(p, g, hyper, group)
         v = hyper("rho") * slots["square_avg"] + hyper("inflow") * (g * g)
         d = F.sqrt(slots["acc_delta"] + hyper("eps")) / F.sqrt(v + hyper("eps")) * g
@@ -134,41 +102,25 @@ class RMSprop(Optimizer):
         True
     """
 
+    not_negative = ("lr", "eps", "momentum", "weight_decay", "alpha")
+    flags = ("centered",)
+    counts_steps = True
+
     @hyperparameters()
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 1e-2,
-        alpha: Any = 0.99,
-        eps: Any = 1e-8,
-        weight_decay: Any = 0,
-        momentum: Any = 0,
-        centered: bool = False,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None: ...
-
-    def check(self, group: ParamGroup) -> None:
-        at_least_zero("learning rate", group["lr"])
-        at_least_zero("epsilon value", group["eps"])
-        at_least_zero("momentum value", group["momentum"])
-        at_least_zero("weight_decay value", group["weight_decay"])
-        at_least_zero("alpha value", group["alpha"])
-        flag("centered", group["centered"])
+        self, params: Any = None, lr: Any = 1e-2, alpha: Any = 0.99, eps: Any = 1e-8, weight_decay: Any = 0,
+        momentum: Any = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None,
+        maximize: bool = False, differentiable: bool = False,
+    ) -> None: ...  # fmt: skip
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         momentum = ("momentum_buffer",) if group.uses("momentum") else ()
         return ("square_avg", *momentum, *(("grad_avg",) if group["centered"] else ()))
 
-    def counts(self, group: ParamGroup) -> bool:
-        return True
-
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
         return {"inflow": 1 - hyper("alpha")}
 
-    def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
+    def rule(self, p: Any, g: Any, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         g = with_decay(p, g, hyper, group)
         v = hyper("alpha") * slots["square_avg"] + hyper("inflow") * (g * g)
         after = {"square_avg": v}
@@ -188,22 +140,19 @@ class Rprop(Optimizer):
     Raises ArgumentError unless 0 < etas[0] < 1 < etas[1]. Source: Riedmiller and Braun, 1993, without backtracking.
     """
 
+    not_negative = ("lr",)
+    kept_slots = ("prev", "step_size")
+    counts_steps = True
+
     @hyperparameters()
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 1e-2,
-        etas: tuple[Any, Any] = (0.5, 1.2),
-        step_sizes: tuple[Any, Any] = (1e-6, 50),
-        *,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None: ...
+        self, params: Any = None, lr: Any = 1e-2, etas: tuple[Any, Any] = (0.5, 1.2),
+        step_sizes: tuple[Any, Any] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
+        maximize: bool = False, differentiable: bool = False,
+    ) -> None: ...  # fmt: skip
 
     def check(self, group: ParamGroup) -> None:
-        at_least_zero("learning rate", group["lr"])
+        super().check(group)
         for name in ("etas", "step_sizes"):
             if not isinstance(group[name], tuple) or len(group[name]) != 2:
                 raise ArgumentError(f"{name} are two numbers, got {group[name]!r}")
@@ -212,16 +161,10 @@ class Rprop(Optimizer):
         if not 0.0 < group["etas"][0] < 1.0 < group["etas"][1]:
             raise ArgumentError(f"Invalid eta values: {group['etas'][0]}, {group['etas'][1]}")
 
-    def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        return "prev", "step_size"
-
     def start(self, name: str, group: ParamGroup) -> Any:
         return group["lr"] if name == "step_size" else 0.0
 
-    def counts(self, group: ParamGroup) -> bool:
-        return True
-
-    def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
+    def rule(self, p: Any, g: Any, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         agreement = g * slots["prev"]
         turned = F.lt(agreement, 0)
         same = F.where(F.gt(agreement, 0), hyper("etaplus"), F.astype(1.0, p.dtype))
@@ -238,37 +181,24 @@ class ASGD(Optimizer):
     Source: Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992.
     """
 
+    not_negative = ("lr", "weight_decay")
+    kept_slots = ("eta", "mu", "ax")
+    counts_steps = True
     scalar_slots = frozenset({"eta", "mu"})
 
     @hyperparameters()
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 1e-2,
-        lambd: Any = 1e-4,
-        alpha: Any = 0.75,
-        t0: Any = 1e6,
-        weight_decay: Any = 0,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None: ...
+        self, params: Any = None, lr: Any = 1e-2, lambd: Any = 1e-4, alpha: Any = 0.75, t0: Any = 1e6, weight_decay: Any = 0,
+        foreach: bool | None = None, maximize: bool = False, differentiable: bool = False, capturable: bool = False,
+    ) -> None: ...  # fmt: skip
 
     def check(self, group: ParamGroup) -> None:
-        at_least_zero("learning rate", group["lr"])
-        at_least_zero("weight_decay value", group["weight_decay"])
+        super().check(group)
         for name in ("lambd", "alpha", "t0"):
             any_number(f"{name} value", group[name])
 
-    def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        return "eta", "mu", "ax"
-
     def start(self, name: str, group: ParamGroup) -> Any:
         return {"eta": group["lr"], "mu": 1.0, "ax": 0.0}[name]
-
-    def counts(self, group: ParamGroup) -> bool:
-        return True
 
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
         lr, lambd = hyper("lr"), hyper("lambd")
@@ -280,7 +210,7 @@ class ASGD(Optimizer):
             }
         }
 
-    def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
+    def rule(self, p: Any, g: Any, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         g = with_decay(p, g, hyper, group)
         exact = hyper("float64")
         p = F.astype(1 - exact["lambd"] * slots["eta"], p.dtype) * p - F.astype(slots["eta"], p.dtype) * g

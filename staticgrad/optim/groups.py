@@ -106,6 +106,8 @@ def is_one_number(value: Any) -> bool:
 
 
 LEARNING_RATE = "learning rate"
+TITLES = {"lr": LEARNING_RATE, "eps": "epsilon value"}
+"""Hyper-parameters as PyTorch's errors name them; others are "momentum value"."""
 
 
 def _check(what: str, value: Any, holds: Callable[[Any], Any]) -> None:

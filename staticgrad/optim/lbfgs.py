@@ -13,7 +13,7 @@ from ..eager import Tensor, enable_grad, no_grad
 from ..eager.inplace import replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GraphError, TraceError
-from .groups import ParamGroup, at_least_zero
+from .groups import ParamGroup
 from .optimizer import Optimizer
 from .state_io import check_saved, hyper_of
 
@@ -53,17 +53,12 @@ class LBFGS(Optimizer):
         True
     """
 
+    not_negative = ("lr", "max_iter", "max_eval", "tolerance_grad", "tolerance_change", "history_size")
+
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 1,
-        max_iter: int = 20,
-        max_eval: int | None = None,
-        tolerance_grad: float = 1e-7,
-        tolerance_change: float = 1e-9,
-        history_size: int = 100,
-        line_search_fn: str | None = None,
-    ):
+        self, params: Any = None, lr: Any = 1, max_iter: int = 20, max_eval: int | None = None, tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9, history_size: int = 100, line_search_fn: str | None = None,
+    ):  # fmt: skip
         if params is None:
             raise GraphError("LBFGS is for eager tensors", "give it model.parameters()")
         super().__init__(
@@ -82,9 +77,7 @@ class LBFGS(Optimizer):
             raise ArgumentError("LBFGS doesn't support per-parameter options (parameter groups)")
 
     def check(self, group: ParamGroup) -> None:
-        at_least_zero("learning rate", group["lr"])
-        for name in ("max_iter", "max_eval", "tolerance_grad", "tolerance_change", "history_size"):
-            at_least_zero(f"{name} value", group[name])
+        super().check(group)
         if group["line_search_fn"] not in (None, "strong_wolfe"):
             raise ArgumentError("only 'strong_wolfe' is supported", f"line_search_fn is {group['line_search_fn']!r}")
 
@@ -243,8 +236,7 @@ class _Run:
         q = q * state["H_diag"]
         for y_i, s_i, r, share in zip(ys, ss, ro, reversed(shares), strict=True):
             q = q + (share - float(y_i._data @ q) * r) * s_i._data
-        result: np.ndarray = q
-        return result
+        return q
 
 
 def _flat(x: np.ndarray, tolerance: float) -> bool:

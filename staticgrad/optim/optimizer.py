@@ -31,6 +31,7 @@ from ..operators import F, Output, Symbol, check_change, frontends, state
 from ..operators import Tensor as AnyTensor
 from ..tracing.after_run import guard_read
 from .groups import (
+    TITLES,
     CountedList,
     Hooked,
     Member,
@@ -38,11 +39,14 @@ from .groups import (
     ParamGroups,
     as_groups,
     as_tuple,
+    at_least_zero,
     check_switches,
     checked_params,
+    flag,
     named_apart,
     narrowed,
     reader,
+    two_below_one,
 )
 from .native_step import native_step
 from .state_io import load, save
@@ -51,6 +55,10 @@ if TYPE_CHECKING:
     from ..static import Operation
 
 Hyper = Callable[[str], Any]
+Named = dict[str, Any]
+"""Slots by name, and what they become."""
+Updated = tuple[AnyTensor, Named]
+"""A parameter and its slots after a step."""
 Constructor = TypeVar("Constructor", bound=Callable[..., None])
 
 
@@ -209,16 +217,30 @@ class Optimizer(Hooked):
 
     # the rule, in subclasses ------------------------------------------------------------------------------------------
 
+    not_negative: ClassVar[tuple[str, ...]] = ()
+    """Hyper-parameters that are numbers >= 0; two of them below 1 are `betas`."""
+    flags: ClassVar[tuple[str, ...]] = ()
+    """Hyper-parameters that are True or False."""
+    kept_slots: ClassVar[tuple[str, ...]] = ()
+    counts_steps: ClassVar[bool] = False
+
     def check(self, group: ParamGroup) -> None:
         """Raise ArgumentError for a hyper-parameter that makes no sense."""
+        for name in self.not_negative:
+            if name == "betas":
+                two_below_one(group[name])
+            else:
+                at_least_zero(TITLES.get(name, f"{name} value"), group[name])
+        for name in self.flags:
+            flag(name, group.get(name, False))
 
     def sense(self, group: ParamGroup) -> None:
         """As `check`, of a group whose hyper-parameters are written later: it may be laxer, as schedulers go to 0."""
         self.check(group)
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        """Names of the values kept per parameter."""
-        return ()
+        """Names of the values kept per parameter: `kept_slots`, unless a flag of the group decides."""
+        return self.kept_slots
 
     def kept(self, group: ParamGroup, p: Any) -> tuple[str, ...]:
         """Those of `slots` that this parameter has."""
@@ -243,8 +265,8 @@ class Optimizer(Hooked):
         return -g if group.get("maximize") else g
 
     def counts(self, group: ParamGroup) -> bool:
-        """Whether `scalars` needs the number of steps."""
-        return False
+        """Whether `scalars` needs the number of steps: `counts_steps`, unless a flag of the group decides."""
+        return self.counts_steps
 
     saves_count: ClassVar[bool] = True
     """Whether state dicts have the number of steps: PyTorch's SGD keeps none, and knows a first step by the missing slot."""
@@ -257,18 +279,14 @@ class Optimizer(Hooked):
         """
         return {}
 
-    def rule(
-        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
-    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
+    def rule(self, p: AnyTensor, g: AnyTensor, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         """(new p, new slots) from a parameter, its gradient and its slots.
 
         hyper(name): a hyper-parameter or one of `scalars`, in p's dtype. `group` is for flags that Python decides on.
         """
         raise NotImplementedError
 
-    def _rule_of_parts(
-        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
-    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
+    def _rule_of_parts(self, p: AnyTensor, g: AnyTensor, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         """The rule of a complex parameter: that of its real and imaginary parts, as in PyTorch."""
         parts = {name: F.view_as_real(slot) if slot.dtype in PART_OF else slot for name, slot in slots.items()}
         new_p, new_parts = self.rule(F.view_as_real(p), F.view_as_real(g), parts, hyper, group)
@@ -331,8 +349,7 @@ class Optimizer(Hooked):
     def lr(self) -> float | AnyTensor:
         """The learning rate of the first group; written, that of all groups."""
         guard_read(self.param_groups[0], "lr")
-        rate: float | AnyTensor = self.param_groups[0]["lr"]
-        return rate
+        return self.param_groups[0]["lr"]
 
     @lr.setter
     def lr(self, value: float | AnyTensor) -> None:
@@ -553,8 +570,7 @@ class Optimizer(Hooked):
         Touches no `.grad`.
         """
         if isinstance(loss, Symbol) and tracer() is None:
-            pairs: list[tuple[AnyTensor | None, AnyTensor]] = _symbolic().compute_gradients(self, loss, var_list)
-            return pairs
+            return _symbolic().compute_gradients(self, loss, var_list)
         chosen = list(var_list) if var_list is not None else [p for p in self._tensors("compute_gradients") if p.requires_grad]
         return list(zip(grad(loss, chosen, allow_unused=True), chosen, strict=True))
 
@@ -576,8 +592,7 @@ class Optimizer(Hooked):
         if len({id(p.node) if isinstance(p, Symbol) else id(p) for _, p in pairs}) != len(pairs):
             raise ArgumentError("apply_gradients: a parameter is named twice", "give the sum of its gradients")
         if any(isinstance(p, Symbol) for _, p in pairs):
-            applied: Operation = _symbolic().apply_gradients(self, pairs)
-            return applied
+            return _symbolic().apply_gradients(self, pairs)
         position = {id(p): i for i, group in enumerate(self.param_groups) for p in group["params"]}
         by_group: dict[int, list[tuple[Tensor, Any]]] = {}
         for g, p in pairs:

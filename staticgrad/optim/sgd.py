@@ -11,8 +11,8 @@ from ..base.number_limits import finfo
 from ..errors import ArgumentError
 from ..operators import F, Symbol
 from ..operators import Tensor as AnyTensor
-from .groups import LEARNING_RATE, ParamGroup, any_number, at_least_zero, flag, is_one_number, only_real
-from .optimizer import Hyper, Optimizer, hyperparameters, with_decay
+from .groups import LEARNING_RATE, ParamGroup, any_number, is_one_number, only_real
+from .optimizer import Hyper, Named, Optimizer, Updated, hyperparameters, with_decay
 
 
 class SGD(Optimizer):
@@ -32,35 +32,25 @@ class SGD(Optimizer):
         tensor([0.5000])
     """
 
+    not_negative = ("lr", "momentum", "weight_decay")
+    flags = ("nesterov",)
+    saves_count = False
+
     @hyperparameters()
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 1e-3,
-        momentum: Any = 0,
-        dampening: Any = 0,
-        weight_decay: Any = 0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
+        self, params: Any = None, lr: Any = 1e-3, momentum: Any = 0, dampening: Any = 0, weight_decay: Any = 0,
+        nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
         fused: bool | None = None,
-    ) -> None: ...
+    ) -> None: ...  # fmt: skip
 
     def check(self, group: ParamGroup) -> None:
-        at_least_zero("learning rate", group["lr"])
-        at_least_zero("momentum value", group["momentum"])
+        super().check(group)
         any_number("dampening value", group["dampening"])
-        at_least_zero("weight_decay value", group["weight_decay"])
-        flag("nesterov", group["nesterov"])
         if group["nesterov"] and (not group.uses("momentum") or group.uses("dampening")):
             raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         return ("momentum_buffer",) if group.uses("momentum") else ()
-
-    saves_count = False
 
     def counts(self, group: ParamGroup) -> bool:
         return group.uses("momentum") and group.uses("dampening")
@@ -71,9 +61,7 @@ class SGD(Optimizer):
         later = F.astype(F.gt(t, 1), np.float64)
         return {"inflow": 1 - hyper("dampening") * later}
 
-    def rule(
-        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
-    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
+    def rule(self, p: AnyTensor, g: AnyTensor, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         g = with_decay(p, g, hyper, group)
         if not group.uses("momentum"):
             return p - hyper("lr") * g, {}
@@ -97,25 +85,19 @@ class Muon(Optimizer):
     Source: Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024.
     """
 
+    not_negative = ("lr", "momentum", "weight_decay")
+    flags = ("nesterov",)
+    kept_slots = ("momentum_buffer",)
+
     @hyperparameters()
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 1e-3,
-        weight_decay: Any = 0.1,
-        momentum: Any = 0.95,
-        nesterov: bool = True,
-        ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315),
-        eps: float = 1e-7,
-        ns_steps: int = 5,
+        self, params: Any = None, lr: Any = 1e-3, weight_decay: Any = 0.1, momentum: Any = 0.95, nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315), eps: float = 1e-7, ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
-    ) -> None: ...
+    ) -> None: ...  # fmt: skip
 
     def check(self, group: ParamGroup) -> None:
-        at_least_zero("learning rate", group["lr"])
-        at_least_zero("momentum value", group["momentum"])
-        at_least_zero("weight_decay value", group["weight_decay"])
-        flag("nesterov", group["nesterov"])
+        super().check(group)
         if group["adjust_lr_fn"] not in (None, "original", "match_rms_adamw"):
             raise ArgumentError(f"Adjust learning rate function {group['adjust_lr_fn']} is not supported")
         if len(group["ns_coefficients"]) != 3:
@@ -127,10 +109,7 @@ class Muon(Optimizer):
                 raise ArgumentError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.shape}")
         only_real("Muon", group)
 
-    def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        return ("momentum_buffer",)
-
-    def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
+    def rule(self, p: Any, g: Any, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         momentum: Any = hyper("momentum")
         rows, columns = p.shape
         b = slots["momentum_buffer"] + (1 - momentum) * (g - slots["momentum_buffer"])
@@ -163,19 +142,14 @@ class Adafactor(Optimizer):
     Source: Shazeer and Stern, "Adafactor: adaptive learning rates with sublinear memory cost", 2018, algorithms 4 and 5.
     """
 
+    kept_slots = ("row_var", "col_var", "variance")
+    counts_steps = True
+
     @hyperparameters()
     def __init__(
-        self,
-        params: Any = None,
-        lr: Any = 1e-2,
-        beta2_decay: Any = -0.8,
-        eps: tuple[float | None, float] = (None, 1e-3),
-        d: Any = 1.0,
-        weight_decay: Any = 0.0,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-    ) -> None: ...
+        self, params: Any = None, lr: Any = 1e-2, beta2_decay: Any = -0.8, eps: tuple[float | None, float] = (None, 1e-3),
+        d: Any = 1.0, weight_decay: Any = 0.0, *, foreach: bool | None = None, maximize: bool = False,
+    ) -> None: ...  # fmt: skip
 
     def check(self, group: ParamGroup) -> None:
         any_number(LEARNING_RATE, group["lr"])
@@ -192,9 +166,6 @@ class Adafactor(Optimizer):
             raise ArgumentError(f"Clipping threshold d should be >= 1 but is: {group['d']}")
         only_real("Adafactor", group)
 
-    def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        return ("row_var", "col_var", "variance")
-
     def kept(self, group: ParamGroup, p: Any) -> tuple[str, ...]:
         """Means of the rows and columns of matrices, all of vectors."""
         return ("row_var", "col_var") if len(p.shape) > 1 else ("variance",)
@@ -203,13 +174,10 @@ class Adafactor(Optimizer):
         shapes = {"row_var": (*p.shape[:-1], 1), "col_var": (*p.shape[:-2], 1, *p.shape[-1:])}
         return np.zeros(shapes.get(name, p.shape), p.dtype)
 
-    def counts(self, group: ParamGroup) -> bool:
-        return True
-
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
         return {"inflow": F.pow(t, hyper("beta2_decay")), "rho": F.minimum(hyper("lr"), 1 / F.sqrt(t))}
 
-    def rule(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup) -> tuple[Any, dict[str, Any]]:
+    def rule(self, p: Any, g: Any, slots: Named, hyper: Hyper, group: ParamGroup) -> Updated:
         least, scale = group["eps"]
         least = float(finfo(p.dtype).eps) if least is None else least
         inflow, square = hyper("inflow"), F.square(g)

@@ -44,8 +44,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         of: Any = optimizer_class
         if of is not None and not issubclass(kind, of):
             kind = _sharded(kind, of)
-        made: ZeroRedundancyOptimizer = object.__new__(kind)
-        return made
+        return object.__new__(kind)
 
     def __init__(
         self, params: Any, optimizer_class: type[Optimizer], process_group: Any = None,

@@ -33,14 +33,9 @@ ZIP, OLD_PICKLE = b"PK\x03\x04", b"\x80"
 
 
 def save(
-    obj: Any,
-    f: FileLike,
-    pickle_module: Any = None,
-    pickle_protocol: int | None = None,
-    _use_new_zipfile_serialization: bool = True,
-    *,
-    weights_only: bool | None = None,
-) -> None:
+    obj: Any, f: FileLike, pickle_module: Any = None, pickle_protocol: int | None = None,
+    _use_new_zipfile_serialization: bool = True, *, weights_only: bool | None = None,
+) -> None:  # fmt: skip
     """Write a nesting of dicts, lists, tuples, sets, numbers, strings, None, arrays and tensors, such as a checkpoint.
 
     f: a path, whose former file is replaced at once or not at all, or a stream of bytes. Tensors that share memory share it
@@ -136,14 +131,9 @@ def _pickled(obj: Any, table: Table, protocol: int | None) -> Any:
 
 
 def load(
-    f: FileLike,
-    map_location: MapLocation = None,
-    pickle_module: Any = None,
-    *,
-    weights_only: bool | None = None,
-    mmap: bool | None = None,
-    **pickle_load_args: Any,
-) -> Loaded:
+    f: FileLike, map_location: MapLocation = None, pickle_module: Any = None, *, weights_only: bool | None = None,
+    mmap: bool | None = None, **pickle_load_args: Any,
+) -> Loaded:  # fmt: skip
     """The state that `save` wrote, the tensors of any safetensors file by name, or the state in a `.pt` file of PyTorch's.
 
     f: a path, or a stream of bytes, which is read from its position to its end. map_location: a device, a dict of devices or

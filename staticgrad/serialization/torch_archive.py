@@ -87,8 +87,7 @@ def _of_type(function: Any, kind: Any, args: Any, state: Any) -> TensorRecord:
     """A tensor with further attributes, which are left out."""
     if function not in (ALLOWED["torch._utils", "_rebuild_tensor_v2"], ALLOWED["torch._utils", "_rebuild_parameter"]):
         raise ValueError("not a tensor")
-    made: TensorRecord = function(*args)
-    return made
+    return function(*args)
 
 
 def _latin(text: Any, encoding: Any) -> bytes:

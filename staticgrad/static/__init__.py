@@ -20,28 +20,8 @@ from .variables import (
 )
 
 __all__ = [
-    "Graph",
-    "GraphKeys",
-    "Operation",
-    "Session",
-    "Variable",
-    "assign",
-    "assign_add",
-    "assign_sub",
-    "capture",
-    "constant",
-    "control_dependencies",
-    "get_collection",
-    "get_default_graph",
-    "get_default_session",
-    "global_variables",
-    "global_variables_initializer",
-    "gradients",
-    "group",
-    "identity",
-    "no_op",
-    "placeholder",
-    "reset_default_graph",
-    "trainable_variables",
-    "variables_initializer",
-]
+    "Graph", "GraphKeys", "Operation", "Session", "Variable", "assign", "assign_add", "assign_sub", "capture", "constant",
+    "control_dependencies", "get_collection", "get_default_graph", "get_default_session", "global_variables",
+    "global_variables_initializer", "gradients", "group", "identity", "no_op", "placeholder", "reset_default_graph",
+    "trainable_variables", "variables_initializer",
+]  # fmt: skip

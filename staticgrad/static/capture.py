@@ -56,8 +56,7 @@ frontends.capture = operand
 def kept(graph: Any, tensor: Tensor) -> Variable:
     """The variable that stands for a tensor which a module keeps as state: it starts from the tensor's data."""
     with graph.lock:
-        variable: Variable = graph.variable_of[_variable(graph, tensor, trainable=False)]
-        return variable
+        return graph.variable_of[_variable(graph, tensor, trainable=False)]
 
 
 def renew(x: Symbol, tensor: Tensor | Symbol, value: Any) -> None:
@@ -142,8 +141,7 @@ def _replay(graph: Graph, last: Record) -> Node:
                 known[record] = nodes_of(record.op.emit.rule(record, *[symbols_of(graph, x) for x in inputs]))
         else:
             known[record] = graph.add(record.op, inputs, record.attrs, type_of(record.out), "", user_line(), after)
-    found: Node = known[last]
-    return found
+    return known[last]
 
 
 def _leaf(graph: Graph, tensor: Any, record: Record) -> Node:

@@ -80,16 +80,9 @@ class Runner:
     __slots__ = ("__weakref__", "fast_path", "feeds", "known", "program", "reads", "ready", "sources", "values", "writes")
 
     def __init__(
-        self,
-        values: Values,
-        graph: Graph,
-        nodes: Sequence[Node],
-        feeds: Sequence[Node],
-        numerics: str = "fast",
-        passes: Sequence[Pass] = (),
-        budget: int | float | None = None,
-        sharding: Sharding | None = None,
-    ):
+        self, values: Values, graph: Graph, nodes: Sequence[Node], feeds: Sequence[Node], numerics: str = "fast",
+        passes: Sequence[Pass] = (), budget: int | float | None = None, sharding: Sharding | None = None,
+    ):  # fmt: skip
         begin()
         fed = set(feeds)
         own: dict[Node, Callable[[SourceRun], np.ndarray]] = getattr(graph, "sources", {})

@@ -55,14 +55,9 @@ class Session:
     """
 
     def __init__(
-        self,
-        graph: Graph | None = None,
-        *,
-        numerics: str = "fast",
-        passes: Sequence[Pass] = (),
-        memory_budget: int | float | None = None,
-        shard: str | None = None,
-    ):
+        self, graph: Graph | None = None, *, numerics: str = "fast", passes: Sequence[Pass] = (),
+        memory_budget: int | float | None = None, shard: str | None = None,
+    ):  # fmt: skip
         if graph is not None and not isinstance(graph, Graph):
             raise ArgumentError(f"a session needs a graph, got {type(graph).__name__}", "sg.Session(graph=g)")
         self.graph = default_graph() if graph is None else graph
@@ -169,8 +164,7 @@ class Session:
         and the feeds.
         """
         feeds = {} if feed_dict is None else _mapping(feed_dict)
-        plan: Plan = self._step(fetches, tuple(feeds), feeds).plan(feeds.values())
-        return plan
+        return self._step(fetches, tuple(feeds), feeds).plan(feeds.values())
 
     @property
     def plans(self) -> list[Plan]:

@@ -86,8 +86,7 @@ class Variable(Symbol):
     @property
     def cell(self) -> Cell:
         """The key of its value in a session."""
-        cell: Cell = self.node.attrs["cell"]
-        return cell
+        return self.node.attrs["cell"]
 
     @property
     def trainable(self) -> bool:
@@ -136,8 +135,7 @@ class Variable(Symbol):
         self, session: Session | None = None, feed_dict: Mapping[Any, Any] | None = None
     ) -> np.ndarray:
         """Its value in `session`, the default one when left out."""
-        value: np.ndarray = evaluate(self, feed_dict, session)
-        return value
+        return evaluate(self, feed_dict, session)
 
     def load(self, value: TensorLike, session: Session | None = None) -> None:
         """Set its value in `session` (default: the default one) now. Raises FeedError for a wrong shape or dtype."""

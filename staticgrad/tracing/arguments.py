@@ -136,16 +136,9 @@ class Call:
     """
 
     def __init__(
-        self,
-        names: Callable[[], list[str]],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        bound: Mapping[int, Any],
-        own: int | None = None,
-        varying: Set[int] = frozenset(),
-        objects: GivenObjects | None = None,
-        distinct: bool = False,
-    ):
+        self, names: Callable[[], list[str]], args: tuple[Any, ...], kwargs: dict[str, Any], bound: Mapping[int, Any],
+        own: int | None = None, varying: Set[int] = frozenset(), objects: GivenObjects | None = None, distinct: bool = False,
+    ):  # fmt: skip
         self.args, self.kwargs = args, kwargs
         self.distinct = distinct
         self.own = len(args) if own is None else own
@@ -370,13 +363,9 @@ def names_of(arg: Any) -> list[Any]:
 
 
 def stand_in(
-    arg: Any,
-    names: Sequence[Any],
-    members: Sequence[Any],
-    known: dict[int, tuple[Any, str]],
-    label: str,
+    arg: Any, names: Sequence[Any], members: Sequence[Any], known: dict[int, tuple[Any, str]], label: str,
     visit: Callable[[Any, Any], Any],
-) -> Any:
+) -> Any:  # fmt: skip
     """A container or an object like another one. visit: (member, its name) -> what stands for it; known: stand-ins, with their
     labels, by id of what they stand for."""
     if id(arg) in known:

@@ -17,51 +17,21 @@ from .settings import check_settings
 
 @overload
 def compile(
-    fn: Callable[Arguments, Output],
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: str = "inductor",
-    mode: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    disable: bool = False,
-    on_break: str | None = None,
-    numerics: str = "fast",
-    passes: Sequence[Pass] = (),
-    wait: bool = False,
-    memory_budget: int | float | None = None,
-) -> CompiledFunction[Arguments, Output]: ...
+    fn: Callable[Arguments, Output], *, fullgraph: bool = False, dynamic: bool | None = None, backend: str = "inductor",
+    mode: str | None = None, options: Mapping[str, Any] | None = None, disable: bool = False, on_break: str | None = None,
+    numerics: str = "fast", passes: Sequence[Pass] = (), wait: bool = False, memory_budget: int | float | None = None,
+) -> CompiledFunction[Arguments, Output]: ...  # fmt: skip
 @overload
 def compile(
-    fn: None = None,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: str = "inductor",
-    mode: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    disable: bool = False,
-    on_break: str | None = None,
-    numerics: str = "fast",
-    passes: Sequence[Pass] = (),
-    wait: bool = False,
-    memory_budget: int | float | None = None,
-) -> Callable[[Callable[Arguments, Output]], CompiledFunction[Arguments, Output]]: ...
+    fn: None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str = "inductor",
+    mode: str | None = None, options: Mapping[str, Any] | None = None, disable: bool = False, on_break: str | None = None,
+    numerics: str = "fast", passes: Sequence[Pass] = (), wait: bool = False, memory_budget: int | float | None = None,
+) -> Callable[[Callable[Arguments, Output]], CompiledFunction[Arguments, Output]]: ...  # fmt: skip
 def compile(
-    fn: Callable[..., Any] | None = None,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: str = "inductor",
-    mode: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    disable: bool = False,
-    on_break: str | None = None,
-    numerics: str = "fast",
-    passes: Sequence[Pass] = (),
-    wait: bool = False,
-    memory_budget: int | float | None = None,
-) -> Any:
+    fn: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str = "inductor",
+    mode: str | None = None, options: Mapping[str, Any] | None = None, disable: bool = False, on_break: str | None = None,
+    numerics: str = "fast", passes: Sequence[Pass] = (), wait: bool = False, memory_budget: int | float | None = None,
+) -> Any:  # fmt: skip
     """Compile an eager function: traced at the first call with new kinds of arguments, then run as one native plan.
 
     The same text runs eagerly without the decorator. Array arguments are run-time values; those of

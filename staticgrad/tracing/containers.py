@@ -172,14 +172,12 @@ def blank(like: Any) -> Any:
 
 def size(holder: Any) -> int:
     """The number of members."""
-    number: int = native_class(holder).__len__(holder)
-    return number
+    return native_class(holder).__len__(holder)
 
 
 def each(holder: Any) -> Iterator[Any]:
     """The members, of a dict the keys."""
-    members: Iterator[Any] = native_class(holder).__iter__(holder)
-    return members
+    return native_class(holder).__iter__(holder)
 
 
 def pairs(holder: Any) -> tuple[Any, ...]:

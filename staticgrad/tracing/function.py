@@ -56,13 +56,9 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
     __slots__ = ()
 
     def __init__(
-        self,
-        fn: Callable[Arguments, Output],
-        numerics: str = "fast",
-        passes: Sequence[Pass] = (),
-        on_break: str | None = "error",
-        memory_budget: int | float | None = None,
-    ):
+        self, fn: Callable[Arguments, Output], numerics: str = "fast", passes: Sequence[Pass] = (),
+        on_break: str | None = "error", memory_budget: int | float | None = None,
+    ):  # fmt: skip
         super().__init__(fn, numerics, passes, on_break, memory_budget)
         functools.update_wrapper(self, fn, updated=())
         self.settings: tuple[Any, ...] = (self.numerics, self.passes, on_break, memory_budget)
@@ -143,8 +139,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         """A call of a function whose Python needs values."""
         if self.on_break == "eager":
             return self._run(args, kwargs)
-        result: Output = runs.run(self._run, (args, kwargs), {})
-        return result
+        return runs.run(self._run, (args, kwargs), {})
 
     def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Keyword arguments that continue the positional ones in the order of the parameters, as positional arguments. Others
@@ -194,8 +189,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         if self.marks and not kwargs:
             args, kwargs = spread(args)  # type: ignore[assignment]
         try:
-            result: Output = self.fn(*args, **kwargs)
-            return result
+            return self.fn(*args, **kwargs)
         except RecursionError:
             if not self._within():
                 raise
@@ -319,11 +313,10 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
     def plan(self) -> Plan:
         """The plan of the latest call. Raises TraceError before the first, and where calls run operation by operation."""
         if self.segmented is not None:
-            return self.segmented.largest()  # type: ignore[no-any-return]
+            return self.segmented.largest()
         if self.latest is None:
             raise TraceError(f"{self.name} has not been called yet, so there is no plan", "call it once with its arguments")
-        plan: Plan = self.latest.plan
-        return plan
+        return self.latest.plan
 
     @overload
     def graph(self, stage: Literal["fuse"]) -> nx.DiGraph[int]: ...
@@ -400,8 +393,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         """The time of each instruction of the plan, or of the plans of all segments."""
         if self.segmented is not None and self.segmented.plan is not None:
             return self.segmented.profile(repeats)
-        profile: Profile = self.plan.profile(repeats)
-        return profile
+        return self.plan.profile(repeats)
 
     @overload
     def loop(self, batches: Array | tuple[Array, ...]) -> Output: ...  # type: ignore[overload-overlap]

@@ -33,8 +33,7 @@ class GradientBinding:
     @property
     def tensor(self) -> Tensor:
         """What the step leaves in `.grad`."""
-        found: Tensor = self.cell.tensor
-        return found
+        return self.cell.tensor
 
     def release(self) -> None:
         """Let go of the tensor, which is now another binding's: that one counts who holds it."""
@@ -56,8 +55,7 @@ class GradientBinding:
         """Give the step a new tensor; those who hold the old one keep it."""
         old = self.cell.tensor._data
         self.cell.tensor = wrap(np.empty(old.shape, old.dtype))
-        fresh: Tensor = self.cell.tensor
-        return fresh
+        return self.cell.tensor
 
 
 def fits(g: Tensor, cell: Cell) -> bool:

@@ -282,13 +282,9 @@ class Guards:
     """
 
     def __init__(
-        self,
-        reads: Sequence[Read],
-        counted: Sequence[Read] = (),
-        structured: Sequence[tuple[str, Any]] = (),
-        skipped: frozenset[str] = frozenset(),
-        replaced: frozenset[str] = frozenset(),
-    ):
+        self, reads: Sequence[Read], counted: Sequence[Read] = (), structured: Sequence[tuple[str, Any]] = (),
+        skipped: frozenset[str] = frozenset(), replaced: frozenset[str] = frozenset(),
+    ):  # fmt: skip
         self.reads = sorted(reads, key=lambda read: KINDS[read.kind].cost)
         self.counted = list(counted)
         self.structured, self.skipped, self.replaced = list(structured), skipped, replaced

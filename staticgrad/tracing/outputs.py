@@ -142,7 +142,7 @@ class Results:
         x: Any = tensors[position] if base is None else base(tensors, given)
         for step in steps:
             x = step.take(x)
-        return x  # type: ignore[no-any-return]
+        return x
 
     def again(self, attribute: Callable[[Any], Any]) -> Results:
         """The same for other extents; attribute: of an operation."""
@@ -347,7 +347,7 @@ class Move:
 
     def former(self, tensors: Sequence[Tensor], given: Sequence[Any]) -> Tensor:
         """The tensor, while it has the memory that it gives up."""
-        return self.owner(tensors, given)  # type: ignore[no-any-return]
+        return self.owner(tensors, given)
 
     def leave(self, tensors: Sequence[Tensor], given: Sequence[Any]) -> None:
         """Write to the memory that the tensor gives up."""

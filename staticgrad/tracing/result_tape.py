@@ -53,15 +53,9 @@ class Derivatives:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        leaves: Sequence[Sequence[Node]],
-        saved: Sequence[Node],
-        seeds: Sequence[Node],
-        targets: Sequence[Node | None],
-        stops: Sequence[Node],
-        numerics: str,
-    ):
+        self, graph: Graph, leaves: Sequence[Sequence[Node]], saved: Sequence[Node], seeds: Sequence[Node],
+        targets: Sequence[Node | None], stops: Sequence[Node], numerics: str,
+    ):  # fmt: skip
         self.graph, self.leaves, self.saved, self.seeds = graph, leaves, list(saved), list(seeds)
         self.targets, self.stops, self.numerics = list(targets), stops, numerics
         self._next: Derivatives | None = None
@@ -127,8 +121,7 @@ def total(parts: Sequence[Any]) -> Node | None:
     found = present[0]
     for part in present[1:]:
         found = found + part
-    node: Node = found.node
-    return node
+    return found.node
 
 
 def as_recorded(tensors: Sequence[Tensor], clock: int) -> list[Tensor]:
@@ -190,16 +183,9 @@ class ResultTape:
     """
 
     def __init__(
-        self,
-        roots: Sequence[int],
-        leaves: Sequence[Tensor | int],
-        saved: Sequence[tuple[str, Any]],
-        backward: Program,
-        reached: Sequence[bool],
-        recompute: Program | None,
-        first: Derivatives | GradientError,
-        reread: Sequence[Cell] = (),
-    ):
+        self, roots: Sequence[int], leaves: Sequence[Tensor | int], saved: Sequence[tuple[str, Any]], backward: Program,
+        reached: Sequence[bool], recompute: Program | None, first: Derivatives | GradientError, reread: Sequence[Cell] = (),
+    ):  # fmt: skip
         self.roots, self.leaves, self.saved = list(roots), list(leaves), list(saved)
         self.backward, self.reached, self.recompute = backward, list(reached), recompute
         self.reread, self.wanted = list(reread), False
@@ -313,8 +299,7 @@ class _Cells(dict[Any, np.ndarray]):
     """The arrays of cells, which eager tensors own."""
 
     def __missing__(self, cell: Any) -> np.ndarray:
-        array: np.ndarray = cell.tensor._data
-        return array
+        return cell.tensor._data
 
 
 class CompiledCall(Function):
@@ -416,8 +401,7 @@ class InferenceMarks:
 def _recorded(run: _LostRun, differentiated: Sequence[Tensor]) -> Record | None:
     """A record of a result, which holds nothing of its run."""
     leaf = Tensor(np.zeros(()), requires_grad=True)  # where no captured tensor requires grad
-    record: Record | None = CompiledCall.apply(run, leaf, *differentiated)[0]._record
-    return record
+    return CompiledCall.apply(run, leaf, *differentiated)[0]._record
 
 
 def result_tape(

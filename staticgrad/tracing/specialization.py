@@ -45,8 +45,7 @@ class _Buffers(dict[Cell, np.ndarray]):
     """The arrays of cells, which eager tensors own."""
 
     def __missing__(self, cell: Cell) -> np.ndarray:
-        array: np.ndarray = cell.tensor._data
-        return array
+        return cell.tensor._data
 
 
 BUFFERS = _Buffers()
@@ -58,17 +57,10 @@ class Specialization:
     __slots__ = ("__dict__", "fast_call", "free", "grad_mode")  # every call reads these: slots are faster
 
     def __init__(
-        self,
-        call: Call,
-        tracer: Tracer,
-        result: Any,
-        observer: StateWatcher,
-        numerics: str = "fast",
-        passes: Sequence[Pass] = (),
-        templates: Templates | None = None,
-        saves: bool = False,
+        self, call: Call, tracer: Tracer, result: Any, observer: StateWatcher, numerics: str = "fast",
+        passes: Sequence[Pass] = (), templates: Templates | None = None, saves: bool = False,
         budget: int | float | None = None,
-    ):
+    ):  # fmt: skip
         """saves: a plan whose results can be differentiated returns the values that their backward pass reads."""
         self.key = call.key
         self.called = 0
@@ -325,8 +317,7 @@ class Specialization:
     def _assigned(self, tracer: Tracer, tensor: Tensor, name: str, value: Any, kind: TensorType | None = None) -> Cell:
         variable = tracer.variable(tensor, name, kind).origin
         self.assigns.append((variable, value))
-        cell: Cell = variable.attrs["cell"]
-        return cell
+        return variable.attrs["cell"]
 
     def _changes(self, tracer: Tracer, moves: Mapping[int, Move]) -> None:
         """In-place changes of captured tensors, and of arguments. moves: those that get other memory, by id of their leaves."""

@@ -56,13 +56,9 @@ class SpecializationCache:
     __slots__ = ("__dict__", "__weakref__", "_state_places", "latest")  # every call reads these: slots are faster
 
     def __init__(
-        self,
-        fn: Callable[..., Any],
-        numerics: str,
-        passes: Sequence[Pass],
-        on_break: str | None,
+        self, fn: Callable[..., Any], numerics: str, passes: Sequence[Pass], on_break: str | None,
         memory_budget: int | float | None,
-    ):
+    ):  # fmt: skip
         self.fn = fn
         self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
         self.memory_budget = check_budget(memory_budget)
@@ -366,12 +362,9 @@ class SpecializationCache:
             return None
 
     def _traced(
-        self,
-        call: Call,
-        places: Mapping[int, Place] | None = None,
-        symbols: Symbols | None = None,
+        self, call: Call, places: Mapping[int, Place] | None = None, symbols: Symbols | None = None,
         road: tuple[bool, ...] = (),
-    ) -> Specialization:
+    ) -> Specialization:  # fmt: skip
         """Trace the function. road: see `_find`."""
         observer = watcher(self.name, [(self.name, self.fn), *call.referenced()])
         tracer = Tracer(self.name, observer.log.arrays, places, observer, None if symbols is None else symbols.shapes)

@@ -310,11 +310,10 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
     if specialization.effects or specialization.formers:
         lines.append(f"specialization.replay({'[result]' if single else 'result'})")
     lines.append(f"return {'result' if plain else 'build(result, ())'}")
-    function: Callable[[tuple[Any, ...]], Any] = specialization.guards.function(
+    return specialization.guards.function(
         "\n".join(lines), "args", changes=specialization.changes, Structure=Structure, FALLBACK=FALLBACK,
         specialization=specialization, call=call, finish=finish, build=build, unmoved=unmoved,
         INFERRED=INFERRED, INFERRING=INFERRING, inference=inference, modes=modes, tape=tape,
         flags=specialization.flags, state=state, arrays=None if numbers is None else numbers.arrays,
         **{kind.__name__: kind for kind in specialization.number_kinds}, **{f"moved{i}": x for i, x in enumerate(moved)},
     )  # fmt: skip
-    return function

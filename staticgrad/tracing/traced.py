@@ -43,8 +43,7 @@ class Traced(Symbol):
     def graph(self) -> Graph:  # type: ignore[override]
         """The graph of the trace. Raises TraceError when the trace has ended."""
         self.tracer.check_active(self)
-        graph: Graph = self.tracer.graph
-        return graph
+        return self.tracer.graph
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -83,8 +82,7 @@ class Traced(Symbol):
 
     def is_inference(self) -> bool:
         self.tracer.asks_inference = True
-        found: bool = self.tracer.is_inference(self.node)
-        return found
+        return self.tracer.is_inference(self.node)
 
     @property
     def is_leaf(self) -> bool:
@@ -110,8 +108,7 @@ class Traced(Symbol):
 
     @property
     def data(self) -> AnyTensor:
-        found: AnyTensor = self.tracer.data(self)
-        return found
+        return self.tracer.data(self)
 
     @data.setter
     def data(self, value: TensorLike) -> None:
@@ -142,8 +139,7 @@ class Traced(Symbol):
         return Handle(self.tracer.accumulated.setdefault(id(self), {}), hook)
 
     def detach(self) -> AnyTensor:
-        detached: AnyTensor = self.tracer.detach(self)
-        return detached
+        return self.tracer.detach(self)
 
     def detach_(self) -> Traced:
         misuse.check_detached(self.is_view)
@@ -169,14 +165,9 @@ class Traced(Symbol):
         return self
 
     def backward(
-        self,
-        gradient: Any = None,
-        retain_graph: Any = None,
-        create_graph: bool = False,
-        inputs: Any = None,
-        *,
+        self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None, *,
         retain_variables: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """As `Tensor.backward`: the gradients are added to `.grad` of the leaves, symbolically."""
         self.tracer.backward(self, gradient, retained(retain_graph, retain_variables), create_graph, inputs)
 
@@ -216,8 +207,7 @@ class Traced(Symbol):
 
     def __bool__(self) -> bool:
         misuse.check_truth(self._count())
-        outcome: bool = self.tracer.truth(self)
-        return outcome
+        return self.tracer.truth(self)
 
     def no_truth(self) -> NoReturn:
         """Raises TraceError where Python needs the truth value of a tensor."""

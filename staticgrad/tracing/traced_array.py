@@ -71,21 +71,17 @@ class TracedArray(Symbol):
 
     @property
     def node(self) -> Node:  # type: ignore[override]
-        node: Node = self.tensor.node
-        return node
+        return self.tensor.node
 
     @property
     def graph(self) -> Graph:  # type: ignore[override]
-        graph: Graph = self.tensor.graph
-        return graph
+        return self.tensor.graph
 
     def operand(self) -> Node:
-        node: Node = self.tensor.operand()
-        return node
+        return self.tensor.operand()
 
     def describe(self) -> str:
-        text: str = self.tensor.describe()
-        return text
+        return self.tensor.describe()
 
     def _met(self) -> Any:
         """What operations with tensors take: a scalar is a number to them."""
@@ -268,8 +264,7 @@ class TracedArray(Symbol):
     # Python asks for a value ------------------------------------------------------------------------------------------
 
     def __bool__(self) -> bool:
-        outcome: bool = self.tensor.__bool__() if self._single() else self.needed("its truth value")
-        return outcome
+        return self.tensor.__bool__() if self._single() else self.needed("its truth value")
 
     def __len__(self) -> int:
         return len(self.tensor) if self.shape else self.needed("its length")

@@ -81,14 +81,8 @@ def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None
 
 
 def grad(
-    tracer: Tracer,
-    outputs: Any,
-    inputs: Any,
-    seeds: Any,
-    retain_graph: bool | None,
-    create_graph: bool,
-    allow_unused: bool,
-) -> tuple[Any, ...]:
+    tracer: Tracer, outputs: Any, inputs: Any, seeds: Any, retain_graph: bool | None, create_graph: bool, allow_unused: bool,
+) -> tuple[Any, ...]:  # fmt: skip
     """`sg.grad` while tracing. Raises GradientError."""
     inputs = [None] if inputs is None else inputs
     checked = request(TracedMode(tracer), "grad", outputs, seeds, inputs, retain_graph, create_graph)

@@ -61,13 +61,9 @@ class Tracer:
     """
 
     def __init__(
-        self,
-        name: str,
-        arrays: ArrayMemory,
-        places: Mapping[int, Place] | None = None,
-        observer: Any = None,
+        self, name: str, arrays: ArrayMemory, places: Mapping[int, Place] | None = None, observer: Any = None,
         shapes: Sequence[Shape] | None = None,
-    ):
+    ):  # fmt: skip
         self.name = name
         self.shapes = shapes
         self.places: Mapping[int, Place] = {} if places is None else places
@@ -292,8 +288,7 @@ class Tracer:
             return self.value(place.base)
         if isinstance(place.base, tuple):  # a gradient
             (owner,) = place.base
-            grad: Leaf = self.get_grad(owner if isinstance(owner, Tensor) else self.arguments[owner][1])
-            return grad
+            return self.get_grad(owner if isinstance(owner, Tensor) else self.arguments[owner][1])
         if place.base < len(self.arguments):
             base = self.arguments[place.base][1]
             assert isinstance(base, Leaf)
@@ -472,7 +467,7 @@ class Tracer:
     def apply(self, op: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -> Traced:
         """Append an op. Eager operands enter as variables."""
         if state.levels and (level := top_level(args)) is not None:
-            return level.apply(op, args, attrs)  # type: ignore[no-any-return]
+            return level.apply(op, args, attrs)
         if op.fails and caught():
             self.refuse(
                 f"{op.name} may fail inside of a try block, or of a with block that suppresses exceptions, and neither would "
@@ -539,8 +534,7 @@ class Tracer:
         """Whether a tensor of one element is not 0, on the road that the trace takes. Raises TraceError where it takes none."""
         if self.decisions is None or not x.node.type.static:
             x.no_truth()
-        taken: bool = self.decisions.take(x)
-        return taken
+        return self.decisions.take(x)
 
     def truth_of(self, tensor: Tensor) -> bool:
         """`truth` of a tensor from before the trace."""

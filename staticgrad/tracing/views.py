@@ -154,11 +154,9 @@ class Step(NamedTuple):
     def take(self, x: Tensor) -> Tensor:
         """The result for an eager tensor."""
         if self.op is None:
-            found: Any = x.data if self.data else x.detach()
-            return found  # type: ignore[no-any-return]
+            return x.data if self.data else x.detach()
         with set_grad_enabled(self.recorded and modes.now.grad):
-            taken: Any = apply(self.op, x, **self.attrs)
-            return taken  # type: ignore[no-any-return]
+            return apply(self.op, x, **self.attrs)
 
     def again(self, attribute: Callable[[Any], Any]) -> Step:
         """The same for other extents; attribute: of one."""
@@ -221,8 +219,7 @@ def _known_layout(root: Traced) -> Layout | None:
     """The layout in eager mode; None where an extent varies."""
     if not root.node.type.static or any(type(d) is not int for d in root.node.type.shape):
         return None
-    found: Layout | None = root.tracer.layout(root)
-    return found
+    return root.tracer.layout(root)
 
 
 def _room(layout: Layout, dtype: np.dtype) -> np.ndarray:

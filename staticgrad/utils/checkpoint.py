@@ -38,15 +38,9 @@ def noop_context_fn() -> tuple[AbstractContextManager[Any], AbstractContextManag
 
 
 def checkpoint(
-    function: Callable[..., Any],
-    *args: Any,
-    use_reentrant: bool | None = None,
-    context_fn: Contexts = noop_context_fn,
-    determinism_check: str = "default",
-    debug: bool = False,
-    early_stop: bool = True,
-    **kwargs: Any,
-) -> Any:
+    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, context_fn: Contexts = noop_context_fn,
+    determinism_check: str = "default", debug: bool = False, early_stop: bool = True, **kwargs: Any,
+) -> Any:  # fmt: skip
     """`function(*args, **kwargs)`, whose intermediate values are computed again in the backward pass instead of kept.
 
     use_reentrant: False for gradients by the tape itself; True for a backward pass inside the backward pass, to which only
@@ -147,15 +141,9 @@ class Frame:
     """One call of a checkpointed function: what it saved, by number, and how to compute it again."""
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        preserve: bool,
-        context: AbstractContextManager[Any],
-        checked: bool,
-        early_stop: bool,
-    ):
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], preserve: bool,
+        context: AbstractContextManager[Any], checked: bool, early_stop: bool,
+    ):  # fmt: skip
         self.function, self.args, self.kwargs, self.context = function, args, kwargs, context
         self.checked, self.early_stop = checked, early_stop
         self.draws = generator.state if preserve else None

@@ -45,22 +45,11 @@ class History:
 
 
 def fit(
-    step: Callable[..., Any],
-    loader: Iterable[Any],
-    *,
-    epochs: int | None = None,
-    steps: int | None = None,
-    every: int | None = None,
-    evaluate: Callable[[], Any] | None = None,
-    monitor: str | None = None,
-    mode: str = "min",
-    patience: int | None = None,
-    state: Mapping[str, Any] | None = None,
-    checkpoint: str | PathLike[str] | None = None,
-    logdir: str | PathLike[str] | None = None,
-    report: str | PathLike[str] | None = None,
-    progress: bool = True,
-) -> History:
+    step: Callable[..., Any], loader: Iterable[Any], *, epochs: int | None = None, steps: int | None = None,
+    every: int | None = None, evaluate: Callable[[], Any] | None = None, monitor: str | None = None, mode: str = "min",
+    patience: int | None = None, state: Mapping[str, Any] | None = None, checkpoint: str | PathLike[str] | None = None,
+    logdir: str | PathLike[str] | None = None, report: str | PathLike[str] | None = None, progress: bool = True,
+) -> History:  # fmt: skip
     """Call `step(*batch)` for each batch of a loader, epoch after epoch.
 
     step: any function that trains and returns the loss, or a tuple or dict that begins with it: eager, compiled, what

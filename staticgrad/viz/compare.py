@@ -155,14 +155,9 @@ MODES = ("eager", "session", "compiled")
 
 
 def compare(
-    fn: Callable[..., Any],
-    *args: Any,
-    modes: Sequence[str] = MODES,
-    order: int = 2,
-    peers: Mapping[str, Callable[..., Any]] | None = None,
-    repeats: int = 50,
-    seed: int | None = None,
-) -> Comparison:
+    fn: Callable[..., Any], *args: Any, modes: Sequence[str] = MODES, order: int = 2,
+    peers: Mapping[str, Callable[..., Any]] | None = None, repeats: int = 50, seed: int | None = None,
+) -> Comparison:  # fmt: skip
     """Run `fn(*args)` eagerly, in a Session and compiled, and report how values, gradients and times differ.
 
     args: arrays and tensors (of any shape, in lists, tuples and dicts too) become fresh tensors, in a Session placeholders

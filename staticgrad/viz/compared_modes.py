@@ -116,14 +116,9 @@ Found = tuple[Any, dict[str, Any]]
 
 
 def timed(
-    name: str,
-    prepare: Callable[[], Any],
-    call: Callable[[Any], Found],
-    values: Callable[[Any], dict[str, np.ndarray]],
-    repeats: int,
-    begin: float | None = None,
-    ready: Callable[[], None] = lambda: None,
-) -> Mode:
+    name: str, prepare: Callable[[], Any], call: Callable[[Any], Found], values: Callable[[Any], dict[str, np.ndarray]],
+    repeats: int, begin: float | None = None, ready: Callable[[], None] = lambda: None,
+) -> Mode:  # fmt: skip
     """The mode with the values and gradients of the first call, its time (since `begin`), and that of later ones.
 
     prepare: makes the arguments of a call, which is not timed. ready: waits for kernels.

@@ -52,13 +52,9 @@ MEANINGS = {
 
 
 def draw(
-    what: Any,
-    path: str | os.PathLike[str] | None = None,
-    *,
-    backward: bool | None = None,
-    group: str | None = "auto",
+    what: Any, path: str | os.PathLike[str] | None = None, *, backward: bool | None = None, group: str | None = "auto",
     inputs: Sequence[Any] | None = None,
-) -> Figure | None:
+) -> Figure | None:  # fmt: skip
     """Draw a Graph, the tape of eager tensors, the graph of symbols, or the plan of a compiled function.
 
     what: a Graph, a tensor or symbol, or a sequence of them; a compiled function that was called, a session, or a plan; a

@@ -46,8 +46,7 @@ def _graph(what: Any, plan: Plan | None, verb: str, backward: bool | None, stage
     if stage is not None:
         if plan is None:
             raise ArgumentError(f"{verb}: only what is compiled has stages, got {type(what).__name__}")
-        found: Graph = plan.stages.graph(stage) if stage != "fuse" else plan.ir
-        return found
+        return plan.stages.graph(stage) if stage != "fuse" else plan.ir
     if not isinstance(what, Graph) and isinstance(getattr(what, "graph", None), Graph) and not isinstance(what, Symbol):
         what = what.graph  # a session that has run nothing
     if isinstance(what, Graph):
@@ -66,8 +65,7 @@ def made_plan(what: Any) -> Plan | None:
     session, the longest counts: a step rather than an initializer."""
     module = sys.modules.get("staticgrad.compiler.execute.plan")
     if module is not None and isinstance(what, module.Plan):
-        found: Plan = what
-        return found
+        return what
     compiled = compiled_function(what)
     if compiled is not None:
         plan: Plan = compiled.plan
@@ -155,8 +153,7 @@ def compiled_of(what: Any) -> CompiledFunction[..., Any] | None:
     if is_module:
         forward = what.forward
         return forward if isinstance(forward, CompiledFunction) else CompiledFunction(what, on_break=None)
-    found: CompiledFunction[..., Any] = compile(what)
-    return found
+    return compile(what)
 
 
 def _forward(graph: Graph) -> Graph:

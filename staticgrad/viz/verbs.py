@@ -81,13 +81,9 @@ def to_graphml(what: Any, path: str | os.PathLike[str] | None = None, *, inputs:
 
 
 def explain(
-    what: Any,
-    *,
-    inputs: Sequence[Any] | None = None,
-    feeds: Mapping[Any, Any] | None = None,
-    detail: bool = False,
+    what: Any, *, inputs: Sequence[Any] | None = None, feeds: Mapping[Any, Any] | None = None, detail: bool = False,
     why_not: tuple[Any, Any] | None = None,
-) -> Explanation:
+) -> Explanation:  # fmt: skip
     """What the plan of a subject does, and why: a page of text when printed, and data; see `Plan.explain`.
 
     what: a compiled function, session or plan; a tensor, or a graph with its `feeds`; a module or function with its `inputs`.

@@ -204,8 +204,7 @@ def _best(boxes: Any, scores: Any, *settings: Any, overlaps: bool = False) -> tu
     """`_kept` of boxes, or of their overlaps, with settings that may be tensors."""
     first, second = _numbers(tensor(boxes)), _numbers(tensor(scores))
     count, *limits = (float(_numbers(v)) for v in settings)
-    found: tuple[Any, Any] = _kept(first if overlaps else _overlaps(first), second, int(count), *limits)
-    return found
+    return _kept(first if overlaps else _overlaps(first), second, int(count), *limits)
 
 
 @operation("NonMaxSuppressionV3", sizes=frozenset(), types=_chosen)

@@ -199,7 +199,7 @@ def while_loop(
     given = list(loop_vars) if isinstance(loop_vars, (list, tuple)) else [loop_vars]
 
     def counting(variables: list[Any]) -> list[Any]:
-        return while_loop(cond, body, variables, maximum_iterations=maximum_iterations, return_same_structure=True)  # type: ignore[no-any-return]
+        return while_loop(cond, body, variables, maximum_iterations=maximum_iterations, return_same_structure=True)
 
     given = with_elements(body, large_enough(given, counting))
     cond, body, wrap = on_buffers(cond, given), on_buffers(body, given), given

@@ -119,8 +119,7 @@ class Distribution:
 
     @property
     def batch_shape(self) -> TensorShape:
-        found: TensorShape = reduce(broadcast_static_shape, (p.shape for p in self._parameters.values()))
-        return found
+        return reduce(broadcast_static_shape, (p.shape for p in self._parameters.values()))
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
         return arrays.shape(self.mean(), name=name)
@@ -211,13 +210,8 @@ class Discrete(Distribution):
             raise ValueError("Must pass probs or logits, but not both.")
         super().__init__(name or type(self).__name__, dtype, logits=logits, probs=probs)
 
-    @property
-    def probs(self) -> Any:
-        return self._of("probs")
-
-    @property
-    def logits(self) -> Any:
-        return self._of("logits")
+    probs = property(lambda self: self._of("probs"))
+    logits = property(lambda self: self._of("logits"))
 
 
 class Bernoulli(Discrete, inner=distributions.Bernoulli):
@@ -237,8 +231,7 @@ class Categorical(Discrete, inner=distributions.Categorical):
 
     @property
     def batch_shape(self) -> TensorShape:
-        found: TensorShape = super().batch_shape[:-1]
-        return found
+        return super().batch_shape[:-1]
 
     @property
     def event_size(self) -> Any:

@@ -140,15 +140,11 @@ class FeedTypeError(ours.FeedError, TypeError):
 
 
 RUN = (
-    (ours.UninitializedError, FailedPreconditionError),
-    (ours.OutOfMemoryError, ResourceExhaustedError),
-    (ours.MissingFeedError, InvalidArgumentError),
-    (ours.FeedError, FeedValueError),
-    (ours.ArgumentError, InvalidArgumentError),
-    (ours.ShapeError, InvalidArgumentError),
-    (ours.IndexRangeError, InvalidArgumentError),
-    (ours.DivisionError, InvalidArgumentError),
-)
+    (ours.UninitializedError, FailedPreconditionError), (ours.OutOfMemoryError, ResourceExhaustedError),
+    (ours.MissingFeedError, InvalidArgumentError), (ours.FeedError, FeedValueError),
+    (ours.ArgumentError, InvalidArgumentError), (ours.ShapeError, InvalidArgumentError),
+    (ours.IndexRangeError, InvalidArgumentError), (ours.DivisionError, InvalidArgumentError),
+)  # fmt: skip
 """This library's errors of a run and TensorFlow's classes for them."""
 
 

@@ -61,20 +61,17 @@ class IndexedSlices(Handle):
                     indices = [F.astype(i, np.int64) for i in indices]
                 joined = [x[0] if len(x) == 1 else F.concatenate(x, axis=0) for x in (values, indices)]
             self._parts = tuple(graph.handle(x.node) for x in joined)
-        rows: tuple[Any, Any] = self._parts
-        return rows
+        return self._parts
 
     @property
     def values(self) -> Tensor:
         """The rows."""
-        found: Tensor = self._rows()[0]
-        return found
+        return self._rows()[0]
 
     @property
     def indices(self) -> Tensor:
         """Their places along the first axis."""
-        found: Tensor = self._rows()[1]
-        return found
+        return self._rows()[1]
 
     @property
     def dense_shape(self) -> Any:

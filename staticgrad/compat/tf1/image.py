@@ -53,8 +53,7 @@ def _bilinear(extent: int, wanted: int, corners: bool, half: bool) -> np.ndarray
 def _places(extent: int, wanted: int, corners: bool, half: bool) -> np.ndarray:
     scale = (extent - 1) / (wanted - 1) if corners and wanted > 1 else extent / wanted
     steps = np.arange(wanted)
-    places: np.ndarray = (steps + 0.5) * scale - 0.5 if half else steps * scale
-    return places
+    return (steps + 0.5) * scale - 0.5 if half else steps * scale
 
 
 def _cubic(extent: int, wanted: int, corners: bool, half: bool) -> np.ndarray:
@@ -82,8 +81,7 @@ def _area(extent: int, wanted: int, corners: bool, half: bool) -> np.ndarray:
     edges = np.arange(wanted + 1) * (extent / wanted)
     cells = np.arange(extent)
     overlap = np.minimum(edges[1:, None], cells + 1) - np.maximum(edges[:-1, None], cells)
-    matrix: np.ndarray = (overlap.clip(0) / (extent / wanted)).astype(np.float32)
-    return matrix
+    return (overlap.clip(0) / (extent / wanted)).astype(np.float32)
 
 
 KERNELS = {ResizeMethod.BILINEAR: _bilinear, ResizeMethod.BICUBIC: _cubic, ResizeMethod.AREA: _area}

@@ -65,9 +65,7 @@ class Layer:
             raise ValueError(f'No name available for layer scope because the layer "{self._base_name}" has not been used yet.')
         return str(self._scope.name)
 
-    @property
-    def dtype(self) -> Any:
-        return self._dtype
+    dtype = property(lambda self: self._dtype)
 
     def add_weight(
         self, name: str, shape: Any = None, dtype: Any = None, initializer: Any = None, regularizer: Any = None,

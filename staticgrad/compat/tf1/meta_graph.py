@@ -68,8 +68,7 @@ class GraphDef:
 
     @property
     def document(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._written())
-        return found
+        return json.loads(self._written())
 
 
 class MetaGraphDef:
@@ -84,14 +83,12 @@ class MetaGraphDef:
 
     @property
     def collection_def(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._document.get("collections", {})
-        return found
+        return self._document.get("collections", {})
 
     @property
     def saved(self) -> dict[str, str] | None:
         """Names in the checkpoint -> names of variables; None without a saver."""
-        found: dict[str, str] | None = self._document.get("saver")
-        return found
+        return self._document.get("saver")
 
     @property
     def document(self) -> dict[str, Any]:

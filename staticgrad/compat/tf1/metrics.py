@@ -148,7 +148,7 @@ def _errors(name: str, error: Callable[[Any, Any], Any], after: Callable[[Any], 
     def build(labels: Any, predictions: Any, weights: Any = None) -> State:
         return _averaged(error(_float(labels), _float(predictions)), weights, after)
 
-    return _named(name, build)  # type: ignore[no-any-return]
+    return _named(name, build)
 
 
 mean_squared_error = _errors("mean_squared_error", lambda y, p: F.square(F.sub(p, y)))
@@ -207,7 +207,7 @@ def _number_of(name: str) -> Callable[..., Any]:
         found = F.astype(HITS[name](F.ne(_float(labels), 0.0), F.ne(_float(predictions), 0.0)), np.float32)
         return {"count": F.sum(F.mul(found, _weights(weights, found)))}, _same
 
-    return _named(name, build, "TensorFlow's `{}`: how many, over all batches so far.")  # type: ignore[no-any-return]
+    return _named(name, build, "TensorFlow's `{}`: how many, over all batches so far.")
 
 
 true_positives, false_positives, true_negatives, false_negatives = map(_number_of, HITS)
@@ -220,7 +220,7 @@ def _rate(name: str) -> Callable[..., Any]:
         w = _weights(weights, F.astype(y, np.float32))
         return {key: F.sum(F.mul(hit, w)) for key, hit in found.items()}, lambda t, m: slopes.ratio(t, F.add(t, m))
 
-    return _named(name, build)  # type: ignore[no-any-return]
+    return _named(name, build)
 
 
 precision, recall = map(_rate, RATES)
@@ -243,7 +243,7 @@ def _at_thresholds(name: str, keys: Sequence[str], value: Result) -> Callable[..
         return _at(labels, predictions, thresholds, weights, keys), value
 
     doc = "TensorFlow's `{}`: one number per threshold, over all batches so far."
-    return _named(f"{name}_at_thresholds", build, doc)  # type: ignore[no-any-return]
+    return _named(f"{name}_at_thresholds", build, doc)
 
 
 def _share(hits: Any, misses: Any, small: float = SMALL) -> Any:

@@ -87,9 +87,7 @@ class PartitionedVariable:
         sizes = [v.shape.as_list()[self.axis] for v in self._parts]
         return [v.assign(part) for v, part in zip(self._parts, split(value, sizes, self.axis), strict=True)]
 
-    @property
-    def initializer(self) -> Any:
-        return group(*(v.initializer for v in self._parts))
+    initializer = property(lambda self: group(*(v.initializer for v in self._parts)))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._parts)
@@ -98,13 +96,8 @@ class PartitionedVariable:
         """The number of slices along each axis, of which one is cut."""
         return len(self._parts)
 
-    @property
-    def op(self) -> Any:
-        return self._parts[0].op
-
-    @property
-    def graph(self) -> Any:
-        return self._parts[0].graph
+    op = property(lambda self: self._parts[0].op)
+    graph = property(lambda self: self._parts[0].graph)
 
     def __repr__(self) -> str:
         return f"<PartitionedVariable {self.name!r} shape={self.shape} dtype={self.dtype.name} slices={len(self._parts)}>"

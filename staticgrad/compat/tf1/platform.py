@@ -113,8 +113,7 @@ def log_if(level: int, msg: str, condition: bool, *args: Any) -> None:
 
 
 def _count(msg: str) -> int:
-    number: int = next(_counts.setdefault(msg, itertools.count()))
-    return number
+    return next(_counts.setdefault(msg, itertools.count()))
 
 
 def log_every_n(level: int, msg: str, n: int, *args: Any) -> None:

@@ -248,8 +248,7 @@ def print_(*inputs: Any, **options: Any) -> Operation:
     if state.inside:
         raise NotImplementedError("tf.print in the body of a loop or branch: use tf.Print, whose result is used there")
     tensors = [leaves[i].symbol for i in places]
-    made: Operation = graph.host_action(tensors, reading(tensors, look), name or "PrintV2")
-    return made
+    return graph.host_action(tensors, reading(tensors, look), name or "PrintV2")
 
 
 class _Text(str):
@@ -328,5 +327,4 @@ def add_check_numerics_ops() -> Operation:
             if bad:
                 raise InvalidArgumentError(f"{t.name} : Tensor had {bad} values", where=t.node.where)
 
-    made: Operation = graph.host_action([t.symbol for t in tensors], look, "check_numerics")
-    return made
+    return graph.host_action([t.symbol for t in tensors], look, "check_numerics")

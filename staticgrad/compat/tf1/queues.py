@@ -117,8 +117,7 @@ class QueueBase:
                     self._put(state, element)
                     state.changed.notify_all()
 
-        made: Operation = self._graph.host_action(components, act, name, with_session=True)
-        return made
+        return self._graph.host_action(components, act, name, with_session=True)
 
     def _put(self, state: _State, element: Element) -> None:
         state.items.append(element)
@@ -200,8 +199,7 @@ class QueueBase:
                 state.closed = True
                 state.changed.notify_all()
 
-        made: Operation = self._graph.host_action([], act, name or f"{self.name}_Close", with_session=True)
-        return made
+        return self._graph.host_action([], act, name or f"{self.name}_Close", with_session=True)
 
     def _asked(self, fn: Callable[[_State], Any], dtype: Any, name: str) -> Handle:
         def call(arrays: Sequence[np.ndarray], session: Any) -> list[np.ndarray]:
@@ -209,8 +207,7 @@ class QueueBase:
 
         kind = TensorType((), np.dtype(dtype))
         (made,) = self._graph.host_call([], call, [kind], name, "QueueSizeV2", with_session=True)
-        found: Handle = made
-        return found
+        return made
 
     def size(self, name: str | None = None) -> Handle:
         """The number of elements."""

@@ -168,9 +168,7 @@ class RunMetadata:
     def __init__(self) -> None:
         self.profile: Any = None
 
-    @property
-    def step_stats(self) -> Any:
-        return self.profile
+    step_stats = property(lambda self: self.profile)
 
 
 class DeviceAttributes(NamedTuple):

@@ -50,17 +50,9 @@ class SparseTensor:
     def from_value(cls, value: Any) -> SparseTensor:
         return value if isinstance(value, cls) else cls(value.indices, value.values, value.dense_shape)
 
-    @property
-    def op(self) -> Any:
-        return self.values.op
-
-    @property
-    def graph(self) -> Any:
-        return self.values.graph
-
-    @property
-    def dtype(self) -> Any:
-        return self.values.dtype
+    op = property(lambda self: self.values.op)
+    graph = property(lambda self: self.values.graph)
+    dtype = property(lambda self: self.values.dtype)
 
     @property
     def shape(self) -> TensorShape:

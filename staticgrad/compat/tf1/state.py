@@ -57,8 +57,7 @@ def assert_variables_initialized(var_list: Any = None) -> Operation:
             if not has_value(session, v):
                 raise FailedPreconditionError(f"Attempting to use uninitialized value {v.op.name}", where=v.node.where)
 
-    made: Operation = get_default_graph().host_action([], act, "assert_variables_initialized", with_session=True)
-    return made
+    return get_default_graph().host_action([], act, "assert_variables_initialized", with_session=True)
 
 
 initialize_local_variables = local_variables_initializer
@@ -258,8 +257,7 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
 
 def dimension_value(dimension: Any) -> int | None:
     """The integer of a dimension; None for an unknown one."""
-    found: int | None = getattr(dimension, "value", dimension)
-    return found
+    return getattr(dimension, "value", dimension)
 
 
 def dimension_at_index(shape: Any, index: int) -> Any:

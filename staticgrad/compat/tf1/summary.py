@@ -93,8 +93,7 @@ def _pictures(images: np.ndarray) -> np.ndarray:
     low, high = images.min(axis=(1, 2, 3), keepdims=True), images.max(axis=(1, 2, 3), keepdims=True)
     scale = 255 / np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-12)
     shifted = np.where(low < 0, images * (scale * 127 / 255) + 128, images * scale)
-    pictures: np.ndarray = shifted.clip(0, 255).astype(np.uint8)
-    return pictures
+    return shifted.clip(0, 255).astype(np.uint8)
 
 
 def text(name: str, tensor: Any, collections: Any = None) -> Serialized:

@@ -431,8 +431,7 @@ def extents_of(x: Any) -> tuple[int, ...]:
     """The shape of a tensor as integers. Raises UnknownExtentError for an unknown extent."""
     if None in x.shape:
         raise UnknownExtentError(f"the extents of {x.describe()} are needed, and some are unknown until the graph runs")
-    found: tuple[int, ...] = x.shape
-    return found
+    return x.shape
 
 
 def extent_of(x: Any, axis: int) -> int:

@@ -91,9 +91,7 @@ class TensorArray:
     def element_shape(self) -> TensorShape:
         return TensorShape(None) if self._buffer is None else self._buffer.shape[1:]
 
-    @property
-    def flow(self) -> Any:
-        return self._buffer
+    flow = property(lambda self: self._buffer)
 
     def over(self, buffer: Any) -> TensorArray:
         """The array whose elements are the slices of a tensor."""
@@ -370,7 +368,7 @@ def large_enough(given: list[Any], loop: Callable[[list[Any]], list[Any]]) -> li
     if not _grows(given):
         return given
     last = loop(mapped_arrays(lambda array: counted(array) if _grows(array) else array, given))
-    return mapped_arrays(lambda array, after: grown(array, after._size) if _grows(array) else array, given, last)  # type: ignore[no-any-return]
+    return mapped_arrays(lambda array, after: grown(array, after._size) if _grows(array) else array, given, last)
 
 
 def buffers(value: Any) -> Any:
@@ -404,7 +402,7 @@ def with_elements(body: Callable[..., Any], given: list[Any]) -> list[Any]:
         return given
     written = body(*given)
     after = list(written) if isinstance(written, (list, tuple)) and len(written) == len(given) else [written]
-    return mapped_arrays(lambda array, other: _blank_like(array, other) if blank(array) else array, given, after)  # type: ignore[no-any-return]
+    return mapped_arrays(lambda array, other: _blank_like(array, other) if blank(array) else array, given, after)
 
 
 def _blank_like(array: TensorArray, other: TensorArray) -> TensorArray:

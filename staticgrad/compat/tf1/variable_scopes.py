@@ -72,8 +72,7 @@ def get_variable_scope() -> VariableScope:
     graph = get_default_graph()
     if graph.scopes.variables is None:
         graph.scopes.variables = VariableScope(False)
-    found: VariableScope = graph.scopes.variables
-    return found
+    return graph.scopes.variables
 
 
 def _joined(prefix: str, name: str) -> str:
@@ -195,8 +194,7 @@ def get_variable(
     for wrap in (scope.custom_getter, custom_getter):
         if wrap is not None:
             getter = functools.partial(wrap, getter)
-    made: Variable = getter(_joined(scope.name, name), **given)
-    return made
+    return getter(_joined(scope.name, name), **given)
 
 
 def _found_or_made(
@@ -269,15 +267,14 @@ def _in_slices(
                 f"Trying to reuse partitioned variable {full}, but specified shape {TensorShape(sizes)} and found shape "
                 f"{known.shape}."
             )
-        return known  # type: ignore[no-any-return]
+        return known
 
     def make(name: str, shape: list[int], initial: Any) -> Variable:
         by_shape = initial is None or callable(initial)
-        made: Variable = _found_or_made(
+        return _found_or_made(
             name, shape if by_shape else None, wanted if by_shape else dtype, initial, regularizer, trainable, collections,
             constraint=constraint, reuse=reuse,
         )  # fmt: skip
-        return made
 
     made = store[f"{full} in slices"] = made_in_slices(full, sizes, wanted, partitioner, initializer, make)
     return made

@@ -71,9 +71,7 @@ class Variable(Handle):
     def initializer(self) -> Operation:
         return Operation(self.graph, self.graph.variable_of[self.node].initializer.node)
 
-    @property
-    def initial_value(self) -> Any:
-        return self.graph.handle(self.node.attrs["cell"].initial)
+    initial_value = property(lambda self: self.graph.handle(self.node.attrs["cell"].initial))
 
     def initialized_value(self) -> Any:
         """Its initial value, for the initial values of other variables."""

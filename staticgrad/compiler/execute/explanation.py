@@ -453,15 +453,11 @@ def _edges(of: Explanation) -> Iterable[str]:
 def _figures(plan: Plan, of: Explanation) -> list[tuple[str, int]]:
     data = of.as_dict()
     return [
-        ("operations", len(plan.ir.nodes)),
-        ("instructions", len(plan.instructions)),
-        ("generated kernels", plan.kernels),
-        ("host calls", plan.host_calls),
-        ("bytes of the arena", plan.memory[0]),
-        ("bytes read and written", sum(r.bytes for r in of.rows)),
-        ("flops", sum(r.flops for r in of.rows)),
+        ("operations", len(plan.ir.nodes)), ("instructions", len(plan.instructions)), ("generated kernels", plan.kernels),
+        ("host calls", plan.host_calls), ("bytes of the arena", plan.memory[0]),
+        ("bytes read and written", sum(r.bytes for r in of.rows)), ("flops", sum(r.flops for r in of.rows)),
         ("bytes saved by fusion", data["bytes_saved"]),
-    ]
+    ]  # fmt: skip
 
 
 def _changed(first: Iterable[str], second: Iterable[str]) -> list[tuple[str, int, int]]:

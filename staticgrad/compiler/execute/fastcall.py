@@ -65,8 +65,7 @@ def numbers(values: Iterable[int]) -> np.ndarray:
 
 
 def address(array: np.ndarray) -> int:
-    found: int = array.__array_interface__["data"][0]
-    return found
+    return array.__array_interface__["data"][0]
 
 
 @cache
@@ -126,15 +125,9 @@ def _method() -> _Method:
 
 
 def fast_call(
-    plan: Block,
-    specs: Sequence[Spec],
-    *,
-    trusted: bool = False,
-    apart: Sequence[tuple[int, int]] = (),
-    excluded: Iterable[int] = (),
-    box: Box | None = None,
-    container: type | None = list,
-) -> Any:
+    plan: Block, specs: Sequence[Spec], *, trusted: bool = False, apart: Sequence[tuple[int, int]] = (),
+    excluded: Iterable[int] = (), box: Box | None = None, container: type | None = list,
+) -> Any:  # fmt: skip
     """A function of `len(specs)` arguments that runs the plan of a control block. It returns None where it declines.
 
     trusted: the arguments are arrays that fit, and the caller holds the plan's lock. apart: ranges of memory (begin, end)

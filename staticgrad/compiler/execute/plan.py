@@ -320,8 +320,7 @@ class Plan:
         for _ in range(2):
             self.control[t.FAILED] = -1
             try:
-                found: list[np.ndarray] | None = self._started(arrays) if self.start is None else self.start(*arrays)
-                return found
+                return self._started(arrays) if self.start is None else self.start(*arrays)
             except MemoryError:
                 if self.control[t.FAILED] != t.NO_ROOM:
                     raise

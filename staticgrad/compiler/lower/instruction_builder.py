@@ -52,15 +52,9 @@ class GraphLowering:
     """What a program returns."""
 
     def __init__(
-        self,
-        graph: Graph,
-        layouts: Layouts,
-        schedule: Schedule,
-        stream: InstructionStream,
-        buffers: Mapping[Node, Buffer] = MappingProxyType({}),
-        shards: int = 0,
-        write: Writer = written,
-    ):
+        self, graph: Graph, layouts: Layouts, schedule: Schedule, stream: InstructionStream,
+        buffers: Mapping[Node, Buffer] = MappingProxyType({}), shards: int = 0, write: Writer = written,
+    ):  # fmt: skip
         """buffers: those of the leaves of a body; shards: how many threads share the batch of a loop, if any do; write: writes
         the kernel of a group."""
         self.write = write

@@ -65,13 +65,9 @@ def _sized_inside(node: Node) -> bool:
 
 
 def functionalize(
-    graph: Graph,
-    fetches: Sequence[Node],
-    feeds: Sequence[Node],
-    effects: Sequence[Node] = (),
-    draws: int | None = None,
+    graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node] = (), draws: int | None = None,
     strict: bool = False,
-) -> FunctionalGraph:
+) -> FunctionalGraph:  # fmt: skip
     """See the module. Feeds may be any nodes: they become placeholders, and their operands don't run.
 
     `effects` run too, without a result: assignments, and values whose computation may fail. draws: how many random draws a run

@@ -249,8 +249,7 @@ def narrow_products(
         a, b = (Symbol(new, i) for i in inputs[0].inputs)
         if log is not None:
             log.append(("slice of a product", node.op.name))
-        sliced: Node = apply(node.inputs[0].op, _sliced(a, rows, -2), _sliced(b, columns, -1)).node
-        return sliced
+        return apply(node.inputs[0].op, _sliced(a, rows, -2), _sliced(b, columns, -1)).node
 
     rebuilt, moved = rebuild(graph, results, rewrite)
     rebuilt.prune([moved[r] for r in results])  # of the products as a whole

@@ -127,8 +127,7 @@ def expand(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Nod
         if node not in waiting:
             return copy(new, node, inputs)
         with lines_of(node.where):
-            defined: Node = _definition(node, [Symbol(new, i) for i in inputs]).node
-            return defined
+            return _definition(node, [Symbol(new, i) for i in inputs]).node
 
     while True:
         order = graph.reaching([moved[r] for r in results])

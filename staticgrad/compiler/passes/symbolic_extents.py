@@ -61,8 +61,7 @@ class Conditions:
     def symbol(self, name: str, value: int) -> SymbolicExtent:
         """A new symbol, which has this value for now."""
         self.names.append(name)
-        found: SymbolicExtent = self._atom("symbol", len(self.names) - 1, None, value)
-        return found
+        return self._atom("symbol", len(self.names) - 1, None, value)
 
     def _atom(self, kind: str, a: Any, b: Any, value: int) -> Any:
         self.atoms.append((kind, a, b))
@@ -257,8 +256,7 @@ class SymbolicExtent:
         if type(other) is SymbolicExtent:
             key = _key(kind, self, other)
             if key in record.known:
-                known: bool = record.known[key]
-                return known
+                return record.known[key]
             difference = self - other
             if type(difference) is not SymbolicExtent:  # the same for all values
                 answer: bool = difference == 0 if kind == "==" else difference < 0

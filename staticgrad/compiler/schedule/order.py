@@ -187,15 +187,10 @@ class Schedule:
 
 
 def schedule(
-    graph: Graph,
-    groups: Sequence[Group],
-    sums: Sequence[Sum],
-    layouts: Layouts,
-    fetches: Sequence[Node],
-    assigns: Sequence[tuple[Cell, Node]],
-    waits: Mapping[Node, Node] = MappingProxyType({}),
+    graph: Graph, groups: Sequence[Group], sums: Sequence[Sum], layouts: Layouts, fetches: Sequence[Node],
+    assigns: Sequence[tuple[Cell, Node]], waits: Mapping[Node, Node] = MappingProxyType({}),
     owners: Mapping[Node, Node] | None = None,
-) -> Schedule:
+) -> Schedule:  # fmt: skip
     """Order the work for `fetches` and `assigns`. waits: views that are read after another node was computed. owners: given
     where the host computes values, which are to be released early: see below."""
     position = {node: i for i, node in enumerate(graph.nodes)}
@@ -363,16 +358,9 @@ def _lies_there(node: Node, call: Call, layouts: Layouts) -> bool:
 
 
 def _assign(
-    graph: Graph,
-    units: list[ScheduleNode],
-    maker: dict[Node, ScheduleNode],
-    layouts: Layouts,
-    fetches: Sequence[Node],
-    assigns: Sequence[tuple[Cell, Node]],
-    place: dict[Node, Node],
-    notes: list[str],
-    early: bool,
-) -> dict[Node, ScheduleNode]:
+    graph: Graph, units: list[ScheduleNode], maker: dict[Node, ScheduleNode], layouts: Layouts, fetches: Sequence[Node],
+    assigns: Sequence[tuple[Cell, Node]], place: dict[Node, Node], notes: list[str], early: bool,
+) -> dict[Node, ScheduleNode]:  # fmt: skip
     """Add the units that assign; returns those that save old values. early: values of the host are assigned as soon as nothing
     that may fail comes afterwards."""
     variables = {node.attrs["cell"]: node for node in graph.nodes if node.op.leaf == "variable"}
@@ -430,15 +418,9 @@ def _stays(value: Node, variable: Node, layouts: Layouts) -> bool:
 
 
 def _why_not_in_place(
-    value: Node,
-    base: Node,
-    variable: Node,
-    maker: dict[Node, ScheduleNode],
-    layouts: Layouts,
-    place: dict[Node, Node],
-    readers: list[ScheduleNode],
-    waits: Waits,
-) -> str | None:
+    value: Node, base: Node, variable: Node, maker: dict[Node, ScheduleNode], layouts: Layouts, place: dict[Node, Node],
+    readers: list[ScheduleNode], waits: Waits,
+) -> str | None:  # fmt: skip
     if base not in maker:
         return "its value is not computed in this run"
     writer = _writer(maker[base])

@@ -83,8 +83,7 @@ def async_save(
     channel = of.channel()
     if of.writer is None:
         of.writer = ThreadPoolExecutor(1, "checkpoint")
-    submitted: Future[None] = of.writer.submit(write, channel)
-    return submitted
+    return of.writer.submit(write, channel)
 
 
 def folder_of(what: str, checkpoint_id: Any, storage: Any, kind: Any) -> Path:

@@ -18,5 +18,4 @@ class Stateful(Protocol):
 
 def state_of(found: Stateful) -> dict[str, Any]:
     """The state of an object; this process's part of one whose state is divided."""
-    state: dict[str, Any] = getattr(found, "sharded_state_dict", found.state_dict)()
-    return state
+    return getattr(found, "sharded_state_dict", found.state_dict)()

@@ -40,8 +40,7 @@ UNARY_OPERATORS = {"neg": "__neg__", "abs": "__abs__"}
 
 def written(name: str) -> Callable[..., Any]:
     """A public function as it is defined, for arguments that its method leaves to it; see `by_method`."""
-    function: Callable[..., Any] = getattr(F, name).__wrapped__
-    return function
+    return getattr(F, name).__wrapped__
 
 
 def _describe(method: Any, name: str, general: Any) -> None:
@@ -134,15 +133,9 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
     """By the axes, and whether they are kept."""
 
     def method(
-        self: Tensor,
-        axis: Any = None,
-        keepdims: bool = False,
-        *,
-        dim: Any = None,
-        keepdim: bool = False,
-        dtype: Any = None,
+        self: Tensor, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: bool = False, dtype: Any = None,
         out: AnyTensor | None = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         if dim is not None or keepdim:
             axis, keepdims = chosen(name, axis, dim), kept(name, keepdims, keepdim)
         if frontends.tracing or (data := self._data).dtype not in FLOATS or dtype is not None or out is not None:

@@ -135,8 +135,7 @@ def copied(array: np.ndarray) -> np.ndarray:
     """A copy in row-major order: of a large array by a kernel."""
     if array.size < MOVED:
         return np.array(array, order="C")
-    found: np.ndarray = module("staticgrad.compiler.execute.outputs").copied(array)
-    return found
+    return module("staticgrad.compiler.execute.outputs").copied(array)
 
 
 def flat_for(array: np.ndarray, extents: tuple[Any, ...]) -> np.ndarray:
@@ -258,13 +257,13 @@ class Requests:
         asks = waiting.count(mode.passes)
         early = waiting.left > 0 and not mode.waits
         if early and not asks:
-            return waiting  # type: ignore[no-any-return]
+            return waiting
         call = self.made(key, waiting, make, *args)
         if early and not (call.vain or mode.numpy):
             for each in call.calls:
                 if each.plan is not None and not each.plan.waits:  # the step that asks is slow in any case
                     each.arrive()
-            return waiting  # type: ignore[no-any-return]
+            return waiting
         mode.calls[key] = call
         call.arrive()
         return call
@@ -372,5 +371,4 @@ def program_of(
         parts = families(family) if requests.templates is None else requests.templates
         templates = parts[part] = parts.get(part) or module("staticgrad.compiler.templates").Templates()
     make = module("staticgrad.compiler.program").Program
-    found: Program = make(graph, fetches, feeds, effects, templates=templates, kept=True)
-    return found
+    return make(graph, fetches, feeds, effects, templates=templates, kept=True)

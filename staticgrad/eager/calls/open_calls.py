@@ -69,7 +69,7 @@ class OpenPlan(NamedTuple):
     def fed(self, values: Values) -> list[np.ndarray] | None:
         """What the plan is fed with for these numbers; None where they need another one, or an error."""
         try:
-            return modes.now.quiet(self.feeds, values)  # type: ignore[no-any-return]
+            return modes.now.quiet(self.feeds, values)
         except Exception:  # the function raises it, too
             return None
 

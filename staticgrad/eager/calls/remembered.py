@@ -251,8 +251,7 @@ def _made(templates: ByPart, make: Maker, args: tuple[Any, ...]) -> Call:
 
 def templates_of(**given: Any) -> Templates:
     """See `Templates`."""
-    found: Templates = module("staticgrad.compiler.templates").Templates(**given)
-    return found
+    return module("staticgrad.compiler.templates").Templates(**given)
 
 
 def call_of(key: Hashable, make: Any, args: tuple[Any, ...]) -> Call:

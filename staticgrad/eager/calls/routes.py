@@ -177,21 +177,13 @@ class Writer:
             flow = [i for i, x in enumerate(node.inputs) if x in self.smooth and op.vjp_for(i) is not None]
             tracked = " or ".join(dict.fromkeys([f"t{self.numbers[node.inputs[i]]}._tracked" for i in flow]))
             lines += [
-                f"if grad and ({tracked}):",
-                f"    {t}._tracked = True",
-                f"    {t}._record = record = new(Record)",
-                f"    record.op = {record}",
-                f"    record.inputs = {operands}",
-                f"    record.attrs = {attrs}",
-                f"    record.out = d{n}",
-                "    record.clock = tick()",
-                "    record.memory = record.hooks = record.position = None",
-                f"    record.named = {self.name_of(node)}",
+                f"if grad and ({tracked}):", f"    {t}._tracked = True", f"    {t}._record = record = new(Record)",
+                f"    record.op = {record}", f"    record.inputs = {operands}", f"    record.attrs = {attrs}",
+                f"    record.out = d{n}", "    record.clock = tick()",
+                "    record.memory = record.hooks = record.position = None", f"    record.named = {self.name_of(node)}",
                 *([f"    makers[{self.outs.index(node)}] = ref(record)"] if self.is_sibling(node) else []),
-                "    if mode.watched: watch(record, mode)",
-                "else:",
-                *[f"    {line}" for line in bare],
-            ]
+                "    if mode.watched: watch(record, mode)", "else:", *[f"    {line}" for line in bare],
+            ]  # fmt: skip
         else:
             lines += bare
         source = node.inputs[0]

@@ -85,21 +85,11 @@ FAMILIES = (write_elementwise, write_elementwise, write_layers)
 
 
 def export(
-    model: Any,
-    args: Any = (),
-    f: str | os.PathLike[str] | None = None,
-    *,
-    input_names: Sequence[str] = (),
-    output_names: Sequence[str] = (),
-    session: Any = None,
-    dynamic_axes: Mapping[str, Any] | None = None,
-    dynamic_shapes: Any = None,
-    opset_version: int | None = None,
-    export_params: bool = True,
-    do_constant_folding: bool = True,
-    keep_initializers_as_inputs: bool = False,
-    verbose: bool | None = None,
-) -> Any:
+    model: Any, args: Any = (), f: str | os.PathLike[str] | None = None, *, input_names: Sequence[str] = (),
+    output_names: Sequence[str] = (), session: Any = None, dynamic_axes: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None, opset_version: int | None = None, export_params: bool = True,
+    do_constant_folding: bool = True, keep_initializers_as_inputs: bool = False, verbose: bool | None = None,
+) -> Any:  # fmt: skip
     """Write a function, module or graph as an ONNX model, which is checked and returned as a `ModelProto`.
 
     model: a module, a function of tensors or what `sg.compile` made of one, called with `args` on placeholders of their shapes

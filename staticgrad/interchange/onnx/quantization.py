@@ -39,16 +39,9 @@ def quantized(x: T, scale: T, zero: T, dtype: np.dtype) -> T:
 
 @reader("QuantizeLinear")
 def _quantize(
-    x: T,
-    scale: T,
-    zero: T = None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-    precision: int = 0,
+    x: T, scale: T, zero: T = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0, precision: int = 0,
     saturate: int = 1,
-) -> T:
+) -> T:  # fmt: skip
     kind = zero.dtype if zero is not None else dtype_of(output_dtype or 2)
     return quantized(x, _aligned(scale, x, axis, block_size), _aligned(zero, x, axis, block_size), kind)
 

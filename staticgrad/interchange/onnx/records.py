@@ -102,5 +102,4 @@ def dtype_of(code: int) -> np.dtype:
 
         name = onnx.TensorProto.DataType.Name(code).lower()
         raise DTypeError(f"ONNX: dtype {name} is not supported", "convert the model to float32, float64 or integers first")
-    found: np.dtype = DTYPES[code]
-    return found
+    return DTYPES[code]

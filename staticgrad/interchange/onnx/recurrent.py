@@ -51,14 +51,9 @@ def _activation(name: str, alpha: float, beta: float) -> Callable[[T], T]:
 
 
 def _layer(
-    x: T,
-    lengths: T,
-    states: Sequence[T],
-    layout: int,
-    direction: str,
-    step: Callable[[int], Step],
+    x: T, lengths: T, states: Sequence[T], layout: int, direction: str, step: Callable[[int], Step],
     prepare: Callable[[T, int], T],
-) -> tuple[T, ...]:
+) -> tuple[T, ...]:  # fmt: skip
     """The states after each step of each direction, and the last ones. prepare: the part of the gates that needs no state."""
     x = F.swapaxes(x, 0, 1) if layout else x
     outputs, lasts = [], []

@@ -194,7 +194,7 @@ def _source(mode: str, low: int, extent: int, high: int) -> np.ndarray:
     names = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
     if mode not in names:
         raise ArgumentError(f"ONNX Pad: mode {mode!r} is unknown", "one of constant, reflect, edge, wrap")
-    return np.pad(np.arange(extent), (low, high), mode=names[mode])  # type: ignore[call-overload, no-any-return]
+    return np.pad(np.arange(extent), (low, high), mode=names[mode])  # type: ignore[call-overload]
 
 
 @reader("DepthToSpace")

@@ -132,8 +132,7 @@ def _random(b: Scope, node: Node, *operands: Name) -> Name:
 
 @writer("result")
 def _result(b: Scope, node: Node, parts: tuple[Name, ...]) -> Name:
-    found: Name = parts[node.attrs["index"]]
-    return found
+    return parts[node.attrs["index"]]
 
 
 @writer("branch")

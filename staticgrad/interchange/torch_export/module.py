@@ -164,7 +164,7 @@ def function_named(name: str) -> Function:
     for space in (sg, nn_functional, F):
         found = getattr(space, name, None)
         if callable(found):
-            return found  # type: ignore[no-any-return]
+            return found
     if hasattr(sg.Tensor, name):
         return _method(name)
     raise GraphError(f"from_torch: there is no operator {name}")

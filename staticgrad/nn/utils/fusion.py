@@ -64,7 +64,7 @@ def fuse_conv_bn_eval(conv: Layer, bn: Any, transpose: bool = False) -> Layer:
     fused.weight, fused.bias = fuse_conv_bn_weights(
         fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, transpose
     )
-    return fused  # type: ignore[no-any-return]
+    return fused
 
 
 def fuse_linear_bn_eval(linear: Layer, bn: Any) -> Layer:
@@ -82,7 +82,7 @@ def fuse_linear_bn_eval(linear: Layer, bn: Any) -> Layer:
     fused.weight, fused.bias = fuse_linear_bn_weights(
         fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
     )
-    return fused  # type: ignore[no-any-return]
+    return fused
 
 
 def skip_init(module_cls: type[Layer], *args: Any, **kwargs: Any) -> Layer:

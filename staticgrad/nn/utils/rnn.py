@@ -85,8 +85,7 @@ def invert_permutation(permutation: Any) -> Any:
 def lengths_of(packed: PackedSequence) -> np.ndarray:
     """The lengths of the sequences as packed, longest first."""
     sizes = packed.layout[0]
-    result: np.ndarray = (sizes[:, None] > np.arange(sizes[0])).sum(0)
-    return result
+    return (sizes[:, None] > np.arange(sizes[0])).sum(0)
 
 
 def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Any:

@@ -23,8 +23,7 @@ def graph_for(leaves: Sequence[Any]) -> Graph | None:
     if state.levels and not state.levels[-1].loops:
         return None
     if frontends.tracing and state.tracer is not None:
-        graph: Graph = state.tracer.graph
-        return graph
+        return state.tracer.graph
     return next((leaf.graph for leaf in leaves if isinstance(leaf, Symbol)), None)
 
 

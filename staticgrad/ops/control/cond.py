@@ -44,8 +44,7 @@ def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..
         operands = tuple(operands[0])
     level = carries.innermost()
     if level is not None and isinstance(pred, Operators) and (level.loops or isinstance(pred, Symbol)):
-        under: Output = carries.cond(level, cond, pred, lambda: true_fn(*operands), lambda: false_fn(*operands))
-        return under
+        return carries.cond(level, cond, pred, lambda: true_fn(*operands), lambda: false_fn(*operands))
     decided = not hasattr(pred, "dtype") or isinstance(pred, np.generic)
     graph = None if decided else graph_for([pred])
     if graph is None:
@@ -77,8 +76,7 @@ def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..
     captured = list(dict.fromkeys([*(c for branch in branches for c in branch.captured), draws.stream.node]))
     then, orelse = (branch.subgraph(captured) for branch in branches)
     if not alike:
-        found: Output = unflatten(branches[0].structure, _chosen(graph, chosen_by, captured, then, orelse))
-        return found
+        return unflatten(branches[0].structure, _chosen(graph, chosen_by, captured, then, orelse))
     node = apply(REGISTRY["branch"], chosen_by, *(Symbol(graph, c) for c in captured), then=then, orelse=orelse)
     results = outputs(node, len(then.results))
     if variables or before:

@@ -23,13 +23,9 @@ from .subgraph_tracing import COUNTER, Draws, Traced, outputs, symbol
 
 @public
 def scan(
-    fn: Callable[[Carry, Any], tuple[Carry, Output]],
-    init: Carry,
-    xs: Any = None,
-    length: int | None = None,
-    reverse: bool = False,
-    checkpoint_every: int | None = None,
-) -> tuple[Carry, Output]:
+    fn: Callable[[Carry, Any], tuple[Carry, Output]], init: Carry, xs: Any = None, length: int | None = None,
+    reverse: bool = False, checkpoint_every: int | None = None,
+) -> tuple[Carry, Output]:  # fmt: skip
     """A loop that carries a state and collects results, like `jax.lax.scan`: returns (last carry, stacked ys).
 
     fn(carry, x) -> (carry, y). init: the first carry; xs: the tensors to iterate over along their leading axis, or None;
@@ -58,16 +54,13 @@ def scan(
         raise ArgumentError("scan: with no xs the number of iterations has to be given", "pass length=n")
     level = carries.innermost()
     if level is not None and level.loops:
-        return carries.scan(  # type: ignore[no-any-return]
-            level, scan, fn, init, xs, length=length, reverse=reverse, checkpoint_every=checkpoint_every
-        )
+        return carries.scan(level, scan, fn, init, xs, length=length, reverse=reverse, checkpoint_every=checkpoint_every)
     job = _Scan(fn, spec, item_spec, reverse)
     graph = graph_for([*carry, *items])
     if graph is None:
         try:
             with stream(always=False) as numbers:
-                result: tuple[Carry, Output] = job.eager(eager_tensors(carry), eager_tensors(items), length)
-                return result
+                return job.eager(eager_tensors(carry), eager_tensors(items), length)
         except InGraph as found:
             numbers.undo()
             graph = found.graph

@@ -175,13 +175,9 @@ def while_loop(
 ) -> Tensor: ...  # fmt: skip
 @public
 def while_loop(
-    cond: Callable[..., Any],
-    body: Callable[..., Any],
-    loop_vars: Any,
-    max_steps: int | None = None,
-    checkpoint_every: int | None = None,
-    shape_invariants: Any = None,
-) -> Any:
+    cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, max_steps: int | None = None,
+    checkpoint_every: int | None = None, shape_invariants: Any = None,
+) -> Any:  # fmt: skip
     """Repeat `body` while `cond` holds; returns the last loop variables, in the structure of `loop_vars`.
 
     As in TensorFlow 1: loop_vars is a list or tuple, cond(*loop_vars) one boolean, body(*loop_vars) the next variables

@@ -330,5 +330,4 @@ def _linalg_qr(A: Any, mode: str = "reduced") -> return_types.qr:
 @torch_function()
 def qr(input: Any, some: bool = True) -> return_types.qr:
     """`linalg.qr` by an older name."""
-    result: return_types.qr = _linalg_qr(input, "reduced" if some else "complete")
-    return result
+    return _linalg_qr(input, "reduced" if some else "complete")

@@ -59,8 +59,7 @@ def _cofactors_by_values(x: np.ndarray) -> np.ndarray:
     n = s.shape[-1]
     others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1)
     sign = np.linalg.det(u) * np.linalg.det(vh)
-    result: np.ndarray = ((u.conj() * (others * sign[..., None])[..., None, :]) @ vh.conj()).astype(x.dtype)
-    return result
+    return ((u.conj() * (others * sign[..., None])[..., None, :]) @ vh.conj()).astype(x.dtype)
 
 
 PIVOTED = 64
@@ -131,8 +130,7 @@ def logdet(input: Any) -> Tensor:
     """log(det), NaN for a negative determinant of real matrices."""
     sign, value = slogdet(input)
     if sign.dtype.kind == "c":
-        whole: Tensor = value + F.log(sign)
-        return whole
+        return value + F.log(sign)
     return F.where(F.lt(sign, 0), float("nan"), value)
 
 
@@ -177,8 +175,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
     columns = cut(F.concatenate([input, rest], len(lead) + 1), len(lead) + 1, 0, m)
     q = householder_product(columns, tau)
     q = F.adjoint(q) if transpose else q
-    result: Tensor = F.matmul(q, other) if left else F.matmul(other, q)
-    return result
+    return F.matmul(q, other) if left else F.matmul(other, q)
 
 
 def _geqrf_eval(x: np.ndarray) -> list[np.ndarray]:

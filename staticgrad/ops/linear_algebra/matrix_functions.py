@@ -70,8 +70,7 @@ def _pinv_eval(x: np.ndarray, tolerances: np.ndarray, hermitian: bool) -> np.nda
     with np.errstate(divide="ignore"):
         inverse = np.where(s > small, 1 / s, 0)
     v = np.swapaxes(vh.conj(), -1, -2)
-    result: np.ndarray = (v * inverse[..., None, :] @ np.swapaxes(u.conj(), -1, -2)).astype(x.dtype)
-    return result
+    return (v * inverse[..., None, :] @ np.swapaxes(u.conj(), -1, -2)).astype(x.dtype)
 
 
 def _pinv_vjp(g: Any, node: Any, out: Any, x: Any, tolerances: Any) -> Any:
@@ -125,8 +124,7 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
 @torch_function()
 def pinverse(input: Any, rcond: float = 1e-15) -> Tensor:
     """`linalg.pinv` by an older name."""
-    result: Tensor = pinv(input, rcond)
-    return result
+    return pinv(input, rcond)
 
 
 @linalg(twin=np.linalg.matrix_rank)

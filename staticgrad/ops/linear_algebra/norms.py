@@ -129,16 +129,14 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
     axis = normalize_axis(dim, ndim_of(input))
     others = tuple(i for i in range(ndim_of(input)) if i != axis)
     size = vector_norm(input, p, others, True)
-    result: Tensor = input * F.where(F.gt(size, maxnorm), maxnorm / (size + 1e-7), F.ones_like(size))
-    return result
+    return input * F.where(F.gt(size, maxnorm), maxnorm / (size + 1e-7), F.ones_like(size))
 
 
 @torch_function()
 @composite
 def dist(input: Any, other: Any, p: float = 2) -> Tensor:
     """The p-norm of input - other."""
-    result: Tensor = vector_norm(F.reshape(input - other, (-1,)), p)
-    return result
+    return vector_norm(F.reshape(input - other, (-1,)), p)
 
 
 @torch_function(method=False)
@@ -147,8 +145,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     """The p-norms of the differences of rows: (..., n, d) and (..., m, d) give (..., n, m). Raises ShapeError."""
     if extent("cdist", x1, ndim_of(x1) - 1) != extent("cdist", x2, ndim_of(x2) - 1):
         raise ShapeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    result: Tensor = vector_norm(F.expand_dims(x1, ndim_of(x1) - 1) - F.expand_dims(x2, ndim_of(x2) - 2), p, -1)
-    return result
+    return vector_norm(F.expand_dims(x1, ndim_of(x1) - 1) - F.expand_dims(x2, ndim_of(x2) - 2), p, -1)
 
 
 # a few singular vectors or eigenvectors of large matrices ------------------------------------------------------------

@@ -78,16 +78,14 @@ def _blend(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
 @composite
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2)."""
-    result: Tensor = _blend(input, mm(mat1, mat2), beta, alpha)
-    return result
+    return _blend(input, mm(mat1, mat2), beta, alpha)
 
 
 @torch_function(inplace=True)
 @composite
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec)."""
-    result: Tensor = _blend(input, mv(mat, vec), beta, alpha)
-    return result
+    return _blend(input, mv(mat, vec), beta, alpha)
 
 
 @torch_function(inplace=True)
@@ -95,8 +93,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> T
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2)."""
     _of_axes("addr", (vec1, 1), (vec2, 1))
-    result: Tensor = _blend(input, F.outer(vec1, vec2), beta, alpha)
-    return result
+    return _blend(input, F.outer(vec1, vec2), beta, alpha)
 
 
 @torch_function(inplace=True)
@@ -104,16 +101,14 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * the sum over the batch of batch1 @ batch2."""
     products = bmm(batch1, batch2)
-    result: Tensor = _blend(input, F.astype(F.sum(products, 0), products.dtype), beta, alpha)
-    return result
+    return _blend(input, F.astype(F.sum(products, 0), products.dtype), beta, alpha)
 
 
 @torch_function(inplace=True)
 @composite
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2)."""
-    result: Tensor = _blend(input, bmm(batch1, batch2), beta, alpha)
-    return result
+    return _blend(input, bmm(batch1, batch2), beta, alpha)
 
 
 @torch_function(np.vdot)
@@ -131,8 +126,7 @@ enter_as("ger", outer)
 def inner(input: Any, other: Any) -> Tensor:
     """Sums of products over the last axes of both operands."""
     if not ndim_of(input) or not ndim_of(other):
-        result: Tensor = input * other
-        return result
+        return input * other
     return tensordot(input, other, ([-1], [-1]))
 
 
@@ -162,8 +156,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
 @torch_function(method=False)
 def chain_matmul(*matrices: Any) -> Tensor:
     """The product of matrices, in the order that needs the fewest operations."""
-    result: Tensor = multi_dot(matrices[0] if len(matrices) == 1 and not isinstance(matrices[0], Operators) else matrices)
-    return result
+    return multi_dot(matrices[0] if len(matrices) == 1 and not isinstance(matrices[0], Operators) else matrices)
 
 
 @linalg()
@@ -226,8 +219,7 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
         if not found:
             raise ShapeError("no dimension of size 3 in input", f"got {shape_text(input.shape)}")
         dim = found[0]
-    result: Tensor = _linalg_cross(input, other, dim=dim)
-    return result
+    return _linalg_cross(input, other, dim=dim)
 
 
 @torch_function(np.trace)

@@ -102,8 +102,7 @@ def routine(library: str, name: str, dtype: np.dtype) -> Rule:
     """A routine of SciPy's BLAS or LAPACK for arrays of a dtype."""
     from ...base.libraries import extension  # with SciPy
 
-    found: Rule = getattr(extension(f"scipy.linalg._f{library}"), f"{LETTERS[dtype]}{name}")
-    return found
+    return getattr(extension(f"scipy.linalg._f{library}"), f"{LETTERS[dtype]}{name}")
 
 
 LETTERS = {np.dtype(name): letter for name, letter in zip(("f4", "f8", "c8", "c16"), "sdcz", strict=True)}

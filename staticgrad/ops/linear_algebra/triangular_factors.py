@@ -89,8 +89,7 @@ def _linalg_cholesky(A: Any, *, upper: bool = False) -> Any:
 @torch_function()
 def cholesky(input: Any, upper: bool = False) -> Tensor:
     """`linalg.cholesky` by an older name."""
-    result: Tensor = _linalg_cholesky(F.adjoint(input) if upper else input, upper=upper)
-    return result
+    return _linalg_cholesky(F.adjoint(input) if upper else input, upper=upper)
 
 
 @linalg()
@@ -103,8 +102,7 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> A
 def cholesky_inverse(input: Any, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor."""
     check_square("cholesky_inverse", input)
-    result: Tensor = apply(inverse_op, F.adjoint(input) if upper else input)
-    return result
+    return apply(inverse_op, F.adjoint(input) if upper else input)
 
 
 ZERO = "element {} of the diagonal is 0, so the matrix is singular"
@@ -147,8 +145,7 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Tensor:
     """X with A X = input, from A's Cholesky factor."""
     check_square("cholesky_solve", L)
     factor = F.adjoint(L) if upper else L
-    result: Tensor = of_columns(L, input, lambda b: positive_definite(factor, b))
-    return result
+    return of_columns(L, input, lambda b: positive_definite(factor, b))
 
 
 def _lu_eval(x: np.ndarray) -> list[np.ndarray]:
@@ -382,5 +379,4 @@ def _linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint
 @torch_function(words={"b": "input"})
 def lu_solve(input: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
     """`linalg.lu_solve` by an older name."""
-    result: Tensor = _linalg_lu_solve(LU_data, LU_pivots, input)
-    return result
+    return _linalg_lu_solve(LU_data, LU_pivots, input)

@@ -122,8 +122,7 @@ def triangular_solve(
 
 def positive_definite(factor: Any, b: Any) -> Tensor:
     """X with A X = B from A's lower Cholesky factor."""
-    result: Tensor = triangular(F.adjoint(factor), triangular(factor, b, upper=False), upper=True)
-    return result
+    return triangular(F.adjoint(factor), triangular(factor, b, upper=False), upper=True)
 
 
 # inverses and linear systems -----------------------------------------------------------------------------------------

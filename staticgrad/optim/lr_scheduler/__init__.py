@@ -5,19 +5,7 @@ Formulas and names are PyTorch's (`torch.optim.lr_scheduler`). Those that scale 
 
 from ...namespaces.modules import refusing
 from .cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from .decay import (
-    ChainedScheduler,
-    ConstantLR,
-    ExponentialLR,
-    LambdaLR,
-    LinearLR,
-    MultiplicativeLR,
-    MultiStepLR,
-    PolynomialLR,
-    ReduceLROnPlateau,
-    SequentialLR,
-    StepLR,
-)
+from .decay import *
 from .scheduler import LRScheduler
 from .scheduler import _LRScheduler as _LRScheduler
 

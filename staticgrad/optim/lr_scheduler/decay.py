@@ -14,6 +14,11 @@ from ...tracing.after_run import at_end_of_run
 from ..optimizer import Optimizer
 from .scheduler import LRScheduler, checked, finite, number_of_epochs, per_group
 
+__all__ = [
+    "ChainedScheduler", "ConstantLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiplicativeLR", "MultiStepLR",
+    "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
+]  # fmt: skip
+
 
 class _Functions(LRScheduler):
     """`lr_lambda`: one function of the epoch, or one per group. Raises ArgumentError for another number."""

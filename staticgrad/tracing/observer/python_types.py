@@ -77,8 +77,7 @@ def is_native_function(fn: Any) -> bool:
 
 def defining_class(kind: type, name: str) -> type:
     """The class in the method resolution order whose body defines a name."""
-    found: type = next(base for base in order_of(kind) if name in body_of(base))
-    return found
+    return next(base for base in order_of(kind) if name in body_of(base))
 
 
 def dict_of_view(view: Any) -> Any:
@@ -96,17 +95,8 @@ INSTALLED = ("site-packages", "dist-packages")
 """Folders of the standard library's that hold packages of others."""
 USER, LIBRARY, IGNORED = "user", "library", "ignored"
 PURE_PACKAGES = (
-    "numpy",
-    "scipy",
-    "llvmlite",
-    "numba",
-    "networkx",
-    "opt_einsum",
-    "einops",
-    "threadpoolctl",
-    "_pytest",
-    "pluggy",
-)
+    "numpy", "scipy", "llvmlite", "numba", "networkx", "opt_einsum", "einops", "threadpoolctl", "_pytest", "pluggy",
+)  # fmt: skip
 """Packages whose results depend on their arguments, and pytest, whose frames surround the program's."""
 IGNORED_STDLIB = (
     "importlib", "warnings.py", "_py_warnings.py", "traceback.py", "linecache.py", "logging", "inspect.py", "abc.py",

@@ -203,7 +203,7 @@ class Deferral:
             return np.asarray(ref)
         op, kind = ref.op, ref.type
         if op.leaf == "constant":
-            return ref.attrs["value"].array  # type: ignore[no-any-return]
+            return ref.attrs["value"].array
         if ref in self.places:
             return self.arrays[self.places[ref]]
         found = self.computed.get(ref)

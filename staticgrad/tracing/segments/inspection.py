@@ -73,14 +73,9 @@ def title_of(number: int, segment: Segment) -> str:
 
 
 def explained(
-    name: str,
-    why: str,
-    small: float,
-    wandering: bool,
-    segments: Sequence[Segment],
-    detail: bool,
+    name: str, why: str, small: float, wandering: bool, segments: Sequence[Segment], detail: bool,
     why_not: tuple[Any, Any] | None,
-) -> Explanation:
+) -> Explanation:  # fmt: skip
     """The cuts with the user's lines, and the plan of each segment. small: elements of an operation's result, on average, of a
     function that runs operation by operation for that reason; else 0. wandering: it does because each call took another road.
     Raises ArgumentError for a why_not about an operation that no segment has."""

@@ -95,7 +95,7 @@ class SavedNumber(PublicTensor):
         region = self.deferral.region
         if region is not None:
             region.reads = True
-        return Tensor._data.__get__(self)  # type: ignore[attr-defined,no-any-return]
+        return Tensor._data.__get__(self)  # type: ignore[attr-defined]
 
     @property
     def value(self) -> Any:

@@ -88,8 +88,7 @@ class HeldOutput:
         elif threading.get_ident() == self.thread and sys._getframe(1).f_globals.get("__name__") != "warnings":
             self.text.append(text)
             return len(text)
-        written: int = self.out.write(text)
-        return written
+        return self.out.write(text)
 
     def flush(self) -> None:
         if self.ended or threading.get_ident() != self.thread:
@@ -212,7 +211,7 @@ class SegmentedRuns:
     def explain(self, detail: bool = False, why_not: tuple[Any, Any] | None = None) -> Explanation:
         """The cuts with the user's lines, and the plan of each segment."""
         why = str(self.why).partition("\n")[0]
-        return _inspection().explained(self.name, why, self.small, self.wandering, self.roads.segments, detail, why_not)  # type: ignore[no-any-return]
+        return _inspection().explained(self.name, why, self.small, self.wandering, self.roads.segments, detail, why_not)
 
     def graph(self) -> tuple[Graph, dict[Node, str]]:
         """The graphs of all segments, joined by the cuts between them, and the kernel of each node."""
@@ -221,7 +220,7 @@ class SegmentedRuns:
 
     def profile(self, repeats: int = 200) -> Profile:
         """The times of all segments."""
-        return _inspection().profiled(self.roads.segments, lambda plan: plan.profile(repeats))  # type: ignore[no-any-return]
+        return _inspection().profiled(self.roads.segments, lambda plan: plan.profile(repeats))
 
 
 def _inspection() -> Any:

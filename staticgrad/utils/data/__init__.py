@@ -28,30 +28,10 @@ from .samplers import (
 from .workers import WorkerInfo, get_worker_info
 
 __all__ = [
-    "BatchSampler",
-    "ChainDataset",
-    "ConcatDataset",
-    "DataLoader",
-    "Dataset",
-    "DistributedSampler",
-    "IterDataPipe",
-    "IterableDataset",
-    "MapDataPipe",
-    "Prefetcher",
-    "RandomSampler",
-    "Sampler",
-    "SequentialSampler",
-    "StackDataset",
-    "Subset",
-    "SubsetRandomSampler",
-    "TensorDataset",
-    "WeightedRandomSampler",
-    "WorkerInfo",
-    "default_collate",
-    "default_convert",
-    "functional_datapipe",
-    "get_worker_info",
-    "random_split",
-]
+    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterDataPipe",
+    "IterableDataset", "MapDataPipe", "Prefetcher", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
+    "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "WorkerInfo", "default_collate", "default_convert",
+    "functional_datapipe", "get_worker_info", "random_split",
+]  # fmt: skip
 
 __getattr__ = refusing(__name__, __all__, "DATA_REPLACED")

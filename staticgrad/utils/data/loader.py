@@ -107,13 +107,11 @@ class DataLoader(Generic[T_co]):
             n = len(self.dataset)
             if self.batch_size is None:
                 return n
-            result: int = n // self.batch_size if self.drop_last else -(-n // self.batch_size)
-            return result
+            return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
         return len(self._tasks())  # type: ignore[arg-type]
 
     def _tasks(self) -> Iterable[Any]:
-        result: Iterable[Any] = self.sampler if self.batch_sampler is None else self.batch_sampler
-        return result
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def _fetcher(self) -> Callable[[Any], Callable[[Any], Any]]:
         make = _from_iterable if self.iterable else _from_positions

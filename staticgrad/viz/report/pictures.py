@@ -113,13 +113,9 @@ class Texts:
 
 
 def picture(
-    graph: Graph,
-    texts: Texts,
-    *,
-    loss: Node | None = None,
-    kernels: Mapping[Node, str] = EMPTY,
+    graph: Graph, texts: Texts, *, loss: Node | None = None, kernels: Mapping[Node, str] = EMPTY,
     segments: Mapping[Node, str] = EMPTY,
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """A graph as data. loss: a result whose ancestors are the forward part. kernels: the instruction that computes a node, as
     "number kind name"; segments: the titles of the segments that nodes belong to, which are the outermost groups.
 

@@ -193,9 +193,7 @@ class AttentionWrapper(RNNCell):
     def _packed(self, items: list[Any]) -> Any:
         return tuple(items) if self._several else items[0]
 
-    @property
-    def output_size(self) -> Any:
-        return self._attention_size if self._output_attention else self._cell.output_size
+    output_size = property(lambda self: self._attention_size if self._output_attention else self._cell.output_size)
 
     @property
     def state_size(self) -> AttentionWrapperState:

@@ -72,13 +72,11 @@ class MultivariateNormalDiag(Distribution):
 
     @property
     def batch_shape(self) -> TensorShape:
-        found: TensorShape = self._each.batch_shape[:-1]
-        return found
+        return self._each.batch_shape[:-1]
 
     @property
     def event_shape(self) -> TensorShape:
-        found: TensorShape = self._each.batch_shape[-1:]
-        return found
+        return self._each.batch_shape[-1:]
 
     def log_prob(self, value: Any, name: str = "log_prob") -> Any:
         return tf_math.reduce_sum(self._each.log_prob(value), -1, name=name)
@@ -121,8 +119,7 @@ class Dirichlet(Distribution, inner=distributions.Dirichlet, parameters={"concen
 
     @property
     def batch_shape(self) -> TensorShape:
-        found: TensorShape = self.concentration.shape[:-1]
-        return found
+        return self.concentration.shape[:-1]
 
     def _sample(self, shape: list[int], seed: int | None) -> Any:
         x = draws.random_gamma(shape, self.concentration, None, self.dtype, seed)
@@ -165,8 +162,7 @@ class RelaxedOneHotCategorical(Distribution):
 
     @property
     def batch_shape(self) -> TensorShape:
-        found: TensorShape = self.logits.shape[:-1]
-        return found
+        return self.logits.shape[:-1]
 
     @property
     def probs(self) -> Any:

@@ -39,10 +39,7 @@ class InputProjectionWrapper(_Wrapper):
         self._num_proj, self._activation = num_proj, activation
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        found: tuple[Any, Any] = self._cell(
-            _projected(inputs, self._num_proj, "input_projection_wrapper", self._activation), state
-        )
-        return found
+        return self._cell(_projected(inputs, self._num_proj, "input_projection_wrapper", self._activation), state)
 
 
 def _projected(x: Any, units: int, scope: str, activation: Any) -> Any:
@@ -59,15 +56,9 @@ class EmbeddingWrapper(RNNCell):
         super().__init__(_reuse=reuse)
         self._cell, self._sizes, self._initializer = cell, [embedding_classes, embedding_size], initializer
 
-    @property
-    def state_size(self) -> Any:
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        return self._cell.output_size
+    state_size = property(lambda self: self._cell.state_size)
+    output_size = property(lambda self: self._cell.output_size)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         table = get_variable("embedding", self._sizes, initializer=self._initializer)
-        found: tuple[Any, Any] = self._cell(embedding_lookup(table, reshape(inputs, [-1])), state)
-        return found
+        return self._cell(embedding_lookup(table, reshape(inputs, [-1])), state)

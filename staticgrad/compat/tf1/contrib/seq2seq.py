@@ -58,9 +58,7 @@ class TrainingHelper(Helper):
         self.sequence_length = arrays.convert_to_tensor(sequence_length, np.int32)
         self.sequence = mapped(_following, self.inputs)
 
-    @property
-    def batch_size(self) -> Any:
-        return arrays.shape(self.sequence_length)[0]
+    batch_size = property(lambda self: arrays.shape(self.sequence_length)[0])
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         return math.equal(0, self.sequence_length), mapped(lambda x: x[0], self.inputs)  # type: ignore[attr-defined]
@@ -77,9 +75,7 @@ class GreedyEmbeddingHelper(Helper):
         self._start_tokens = arrays.convert_to_tensor(start_tokens, np.int32)
         self._end_token = arrays.convert_to_tensor(end_token, np.int32)
 
-    @property
-    def batch_size(self) -> Any:
-        return arrays.shape(self._start_tokens)[0]
+    batch_size = property(lambda self: arrays.shape(self._start_tokens)[0])
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         started = arrays.zeros_like(self._start_tokens, dtype=np.bool_)
@@ -114,8 +110,7 @@ class CustomHelper(Helper):
         self._initialize, self._sample, self._next = initialize_fn, sample_fn, next_inputs_fn
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        found: tuple[Any, Any] = self._initialize()
-        return found
+        return self._initialize()
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
         return self._sample(time=time, outputs=outputs, state=state)
@@ -154,9 +149,7 @@ class BasicDecoder(Decoder):
     def __init__(self, cell: Any, helper: Helper, initial_state: Any, output_layer: Any = None):
         self.cell, self.helper, self._initial_state, self.output_layer = cell, helper, initial_state, output_layer
 
-    @property
-    def batch_size(self) -> Any:
-        return self.helper.batch_size
+    batch_size = property(lambda self: self.helper.batch_size)
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
         finished, inputs = self.helper.initialize()
@@ -338,9 +331,7 @@ class BeamSearchDecoder(Decoder):
         self._end = arrays.convert_to_tensor(end_token, np.int32)
         self._initial, self._weight = initial_state, length_penalty_weight
 
-    @property
-    def batch_size(self) -> Any:
-        return arrays.shape(self._start)[0]
+    batch_size = property(lambda self: arrays.shape(self._start)[0])
 
     @property
     def output_size(self) -> BeamSearchDecoderOutput:

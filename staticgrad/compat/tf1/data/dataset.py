@@ -30,17 +30,9 @@ class Dataset:
         """elements: begins an iteration, from the values of `tensors`."""
         self._spec, self._elements, self._tensors = spec, elements, list(tensors)
 
-    @property
-    def output_types(self) -> Any:
-        return self._spec.nest(as_dtype(dtype) for dtype, _ in self._spec.kinds)
-
-    @property
-    def output_shapes(self) -> Any:
-        return self._spec.nest(shape for _, shape in self._spec.kinds)
-
-    @property
-    def output_classes(self) -> Any:
-        return self._spec.nest(Handle for _ in self._spec.kinds)
+    output_types = property(lambda self: self._spec.nest(as_dtype(dtype) for dtype, _ in self._spec.kinds))
+    output_shapes = property(lambda self: self._spec.nest(shape for _, shape in self._spec.kinds))
+    output_classes = property(lambda self: self._spec.nest(Handle for _ in self._spec.kinds))
 
     # sources ----------------------------------------------------------------------------------------------------------
 

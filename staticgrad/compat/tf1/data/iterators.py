@@ -116,13 +116,8 @@ class Iterator:
         with using(graph), static.control_dependencies(None):
             return graph.handle(static.constant(np.int64(id(self)), name=name or "IteratorToStringHandle").node)
 
-    @property
-    def output_types(self) -> Any:
-        return self._spec.nest(as_dtype(dtype) for dtype, _ in self._spec.kinds)
-
-    @property
-    def output_shapes(self) -> Any:
-        return self._spec.nest(shape for _, shape in self._spec.kinds)
+    output_types = property(lambda self: self._spec.nest(as_dtype(dtype) for dtype, _ in self._spec.kinds))
+    output_shapes = property(lambda self: self._spec.nest(shape for _, shape in self._spec.kinds))
 
     def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
         """An operation that begins the data set anew; the tensors that it was made of take their values from that run."""
@@ -132,8 +127,7 @@ class Iterator:
         def begin(values: Sequence[np.ndarray]) -> None:
             self.restart(dataset, {t.node: v for t, v in zip(tensors, values, strict=True)})
 
-        made: Operation = graph.host_action(tensors, begin, name or "MakeIterator")
-        return made
+        return graph.host_action(tensors, begin, name or "MakeIterator")
 
     def restart(self, dataset: Dataset, values: Values) -> None:
         self._elements = dataset._elements(values)
@@ -148,8 +142,7 @@ class Iterator:
             def source(run: SourceRun) -> np.ndarray:
                 if token not in run.shared:
                     run.shared[token] = self._pull(run.look)
-                found: np.ndarray = run.shared[token][i]
-                return found
+                return run.shared[token][i]
 
             return source
 

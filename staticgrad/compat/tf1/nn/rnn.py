@@ -144,8 +144,7 @@ def static_bidirectional_rnn(
     def turned(items: list[Any]) -> list[Any]:
         if sequence_length is None:
             return items[::-1]
-        parts: list[Any] = unstack(reverse_sequence(stack(items), sequence_length, seq_axis=0, batch_axis=1))
-        return parts
+        return unstack(reverse_sequence(stack(items), sequence_length, seq_axis=0, batch_axis=1))
 
     with variable_scope(scope or "bidirectional_rnn"):
         forward, last = static_rnn(cell_fw, inputs, initial_state_fw, dtype, sequence_length, "fw")

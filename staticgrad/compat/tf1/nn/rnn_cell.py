@@ -26,9 +26,7 @@ class LSTMStateTuple(NamedTuple):
     c: Any
     h: Any
 
-    @property
-    def dtype(self) -> Any:
-        return self.c.dtype
+    dtype = property(lambda self: self.c.dtype)
 
 
 class RNNCell(Layer):
@@ -62,8 +60,7 @@ class RNNCell(Layer):
         return self.zero_state(batch_size, dtype)
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:  # type: ignore[override]
-        found: tuple[Any, Any] = super().__call__(inputs, state, scope=scope)
-        return found
+        return super().__call__(inputs, state, scope=scope)
 
     def _called(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         if not self.built:
@@ -93,13 +90,8 @@ class LayerRNNCell(RNNCell):
         named = getattr(nn, activation, None) if isinstance(activation, str) else activation
         self._activation: Activation = nn.tanh if named is None else named
 
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
+    state_size = property(lambda self: self._num_units)
+    output_size = property(lambda self: self._num_units)
 
     def _linear(self, prefix: str, size: int, units: int, kernel: Any, bias: Any) -> tuple[Any, Any]:
         """The kernel (size, units) and the bias (units,)."""
@@ -195,9 +187,7 @@ class LSTMCell(LayerRNNCell):
         self._num_proj, self._proj_clip = num_proj, proj_clip
         self._forget_bias, self._state_is_tuple = forget_bias, state_is_tuple
 
-    @property
-    def output_size(self) -> Any:
-        return self._num_proj or self._num_units
+    output_size = property(lambda self: self._num_proj or self._num_units)
 
     @property
     def state_size(self) -> Any:
@@ -254,9 +244,7 @@ class MultiRNNCell(RNNCell):
         sizes = tuple(cell.state_size for cell in self._cells)
         return sizes if self._state_is_tuple else sum(sizes)
 
-    @property
-    def output_size(self) -> Any:
-        return self._cells[-1].output_size
+    output_size = property(lambda self: self._cells[-1].output_size)
 
     @property
     def weights(self) -> list[Any]:
@@ -289,17 +277,9 @@ class _Wrapper(RNNCell):
         super().__init__()
         self._cell = cell
 
-    @property
-    def wrapped_cell(self) -> Any:
-        return self._cell
-
-    @property
-    def state_size(self) -> Any:
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        return self._cell.output_size
+    wrapped_cell = property(lambda self: self._cell)
+    state_size = property(lambda self: self._cell.state_size)
+    output_size = property(lambda self: self._cell.output_size)
 
     @property
     def weights(self) -> list[Any]:
@@ -315,8 +295,7 @@ class _Wrapper(RNNCell):
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:  # type: ignore[override]
         """No scope of its own: the variables are the cell's."""
         with nullcontext() if scope is None else variable_scope(scope):
-            found: tuple[Any, Any] = self.call(inputs, state)
-            return found
+            return self.call(inputs, state)
 
 
 class DropoutWrapper(_Wrapper):
@@ -419,5 +398,4 @@ class DeviceWrapper(_Wrapper):
         self._device = device
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        found: tuple[Any, Any] = self._cell(inputs, state)
-        return found
+        return self._cell(inputs, state)

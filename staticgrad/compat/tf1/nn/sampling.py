@@ -115,8 +115,7 @@ def _of(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, n
         sampled_values: Any, subtract: bool, remove: bool, seed: Any = None) -> tuple[Any, Any]:  # fmt: skip
     weights = weights[0] if isinstance(weights, (list, tuple)) else weights
     drawn = sampled_values or log_uniform_candidate_sampler(labels, num_true, num_sampled, True, num_classes, seed)
-    found: tuple[Any, Any] = _logits(weights, biases, labels, inputs, *drawn, num_true, subtract, remove, False)
-    return found
+    return _logits(weights, biases, labels, inputs, *drawn, num_true, subtract, remove, False)
 
 
 def nce_loss(

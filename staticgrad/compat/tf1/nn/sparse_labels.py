@@ -138,8 +138,7 @@ def ctc_loss_v2(
 
 def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Any, Any]:
     """(labels without repetitions of the one before, filled with 0, lengths). The values have to be known or fed."""
-    found: tuple[Any, Any] = _collapsed(labels, seq_length, name=name)
-    return found
+    return _collapsed(labels, seq_length, name=name)
 
 
 @operation("collapse_repeated_labels", sizes=frozenset())

@@ -109,9 +109,7 @@ class MonitoredSession:
         for hook in self._hooks:
             hook.after_create_session(self._session, self._coordinator)
 
-    @property
-    def graph(self) -> Any:
-        return self._session.graph
+    graph = property(lambda self: self._session.graph)
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """`Session.run` between the hooks' `before_run` and `after_run`."""
@@ -420,8 +418,7 @@ class Supervisor:
 
     def loop(self, timer_interval_secs: float | None, target: Any, args: Any = None, kwargs: Any = None) -> LooperThread:
         """A thread that calls a function until the supervisor stops."""
-        made: LooperThread = LooperThread.loop(self.coord, timer_interval_secs, target, args, kwargs)
-        return made
+        return LooperThread.loop(self.coord, timer_interval_secs, target, args, kwargs)
 
     def request_stop(self, ex: Any = None) -> None:
         """Ask all threads to stop."""

@@ -29,8 +29,7 @@ class Dataset(NamedTuple):
 
 def dense_to_one_hot(labels_dense: np.ndarray, num_classes: int) -> np.ndarray:
     """1 at the class of each label."""
-    found: np.ndarray = np.eye(num_classes)[labels_dense]
-    return found
+    return np.eye(num_classes)[labels_dense]
 
 
 def read_idx(path: str) -> np.ndarray:

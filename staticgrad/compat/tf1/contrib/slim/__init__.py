@@ -31,6 +31,6 @@ from ..framework import local_variable as local_variable
 from ..framework import model_variable as model_variable
 from ..framework import variable as variable
 from ..framework import zero_initializer as zero_initializer
-from ..layers import *  # noqa: F403  (slim's names are those of the layers)
+from ..layers import *
 from . import evaluation as evaluation
 from . import learning as learning
