@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from staticgrad.compiler.execute.limits import bandwidth, best, rate
+from staticgrad.compiler.execute.profile import bandwidth, best, rate
 
 from .registry import Product
 

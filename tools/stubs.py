@@ -4,6 +4,7 @@ Functions are made of op records and methods are bound to classes when the packa
 This program imports the package and writes what it finds: names, parameters, annotations and docstrings. A signature is
 mended where it is written, in the package.
 
+    __init__.pyi                     the names of the package
     operators/interface.pyi          classes that hold the signatures of functions and methods
     torch_names.pyi, special.pyi, fft.pyi    the functions that these modules export
     compat/tf1/                      TensorFlow's namespaces, see `tf1_stubs.py`
@@ -350,6 +351,32 @@ def linalg_stub() -> str:
     return text.replace("__all__ = [\n", '__all__ = [\n    "LinAlgError",\n')
 
 
+def package_stub() -> str:
+    """The stub of the package itself, from its tables of names."""
+    own = vars(sg)
+    late, now = own["_LATE"], own["_NOW"]
+    lines = [
+        "import builtins",
+        "",
+        *(f"from . import {name} as {name}" for name in sorted({*own["_LAZY_MODULES"], "version"})),
+    ]
+    for module in sorted({*late, *now}):
+        both = f"{late.get(module, '')} {now.get(module, '')}".split()
+        if module in (".torch_names", ".functional.torch_layers"):
+            lines.append(f"from {module} import *")
+        else:
+            pairs = [name.partition("=") for name in sorted(both)]
+            lines += [f"from {module} import {theirs or shown} as {shown}" for shown, _, theirs in pairs]
+    constants = [
+        f"{name} = builtins.str" if x is str else f"{name}: builtins.{type(x).__name__}"
+        for name, x in own["_CONSTANTS"].items()
+    ]
+    constants = [line.replace("builtins.NoneType", "None") for line in constants]
+    listed = textwrap.wrap(", ".join(f'"{name}"' for name in sg.__all__) + ",", WIDTH - 4, break_long_words=False)
+    body = [*lines, "", *sorted(constants), "", "__all__ = [", *(f"    {line}" for line in listed), "]  # fmt: skip"]
+    return "\n".join([HEADER, "", *body]) + "\n"
+
+
 def _from_root(module: str) -> str:
     """A module as a stub beside the package's own modules imports it."""
     return module[1:] if module.startswith("..") else f".operators{module}" if module.startswith(".") else module
@@ -358,13 +385,14 @@ def _from_root(module: str) -> str:
 def files() -> dict[Path, str]:
     """The text of each file."""
     return {
-        TARGET: stub(), PACKAGE / "torch_names.pyi": module_stub(public_functions(), {}),
+        PACKAGE / "__init__.pyi": package_stub(), TARGET: stub(),
+        PACKAGE / "torch_names.pyi": module_stub(public_functions(), {}),
         PACKAGE / "ops" / "late_names.py": late_names.text(),
         PACKAGE / "special.pyi": module_stub(SPECIAL, public_functions()),
         PACKAGE / "fft.pyi": module_stub({name: getattr(fft, name) for name in fft.__all__}, {}),
         PACKAGE / "linalg.pyi": linalg_stub(),
         **tf1_stubs.files(),
-        **{PACKAGE / f"{name}.pyi": NAMED.format(name=name) for name in sorted(sg._LAZY_MODULES) if _is_named(name)},
+        **{PACKAGE / f"{name}.pyi": NAMED.format(name=name) for name in sorted(vars(sg)["_LAZY_MODULES"]) if _is_named(name)},
         NUMERICS: numerics(NUMERICS.read_text(encoding="utf-8")),
     }  # fmt: skip
 

@@ -36,7 +36,7 @@ def doctor(given: Namespace) -> int:
     if given.json:
         print(json.dumps({**known, "findings": [finding._asdict() for finding in found]}))
         return int(any(finding.broken for finding in found))
-    from ..compiler.execute.tables import size_text
+    from ..compiler.execute.explain import size_text
 
     width = max(len(name) for rows in known.values() for name in rows)
     for title, rows in known.items():
@@ -53,7 +53,7 @@ def doctor(given: Namespace) -> int:
 def facts() -> dict[str, dict[str, Any]]:
     """Versions, machine, BLAS, cache and environment."""
     from .. import __version__
-    from ..compiler.execute.limits import cpu_name
+    from ..compiler.execute.profile import cpu_name
     from ..compiler.runtime.threads import get_num_threads
 
     versions: dict[str, Any] = {"staticgrad": __version__, "python": platform.python_version()}

@@ -38,7 +38,7 @@ def compare(given: Namespace) -> int:
 
 def explain(given: Namespace) -> int:
     """Print why the plan is what it is."""
-    from ..viz.verbs import explain as explained
+    from ..viz.subjects import explain as explained
 
     fn, module = subject(given.program)
     inputs = inputs_of(fn, module, given.inputs, given.shapes, given.seed)
@@ -53,7 +53,7 @@ def draw(given: Namespace) -> int:
     """Draw the graph to a file, or print it as text."""
     from ..viz.draw import check_path
     from ..viz.draw import draw as drawn
-    from ..viz.verbs import to_text
+    from ..viz.subjects import to_text
 
     output_file(given.output, "--output")
     check_path(given.output)
@@ -73,7 +73,7 @@ def draw(given: Namespace) -> int:
 
 def profile(given: Namespace) -> int:
     """Print the time of each instruction, or write a trace."""
-    from ..viz.verbs import profile as profiled
+    from ..viz.subjects import profile as profiled
 
     output_file(given.trace, "--trace")
     fn, module = subject(given.program)

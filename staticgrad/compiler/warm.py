@@ -1,7 +1,7 @@
 """The machine code that many programs need, compiled once per machine: `python -m staticgrad warm`.
 
 Products, convolutions, pooling, moves and the runtime belong to no program, and are listed here. Kernels that are generated for
-the operations of a program don't depend on extents, so those of typical steps (`command_line/typical_steps.py`) serve many
+the operations of a program don't depend on extents, so those of typical steps (`command_line/cache.py`) serve many
 programs.
 """
 

@@ -22,7 +22,7 @@ from ..eager.grad_mode import no_grad
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, frontends, state
 from ..ops import communication as ops
-from ..serialization.nesting import Table
+from ..serialization.files import Table
 from .process_groups import member, place_of, seconds
 
 if TYPE_CHECKING:

@@ -2,7 +2,16 @@
 
 from ..namespaces.modules import refusing
 from . import constraints, kl, transforms
-from .composed import Independent, LogisticNormal, LogNormal, MixtureSameFamily, TransformedDistribution
+from .composed import (
+    Independent,
+    LogisticNormal,
+    LogNormal,
+    MixtureSameFamily,
+    OneHotCategoricalStraightThrough,
+    RelaxedBernoulli,
+    RelaxedOneHotCategorical,
+    TransformedDistribution,
+)
 from .constraint_registry import biject_to, transform_to
 from .discrete import (
     Bernoulli,
@@ -20,7 +29,6 @@ from .intervals import ContinuousBernoulli, Exponential, GeneralizedPareto, Kuma
 from .kl import kl_divergence, register_kl
 from .location_scale import Cauchy, Gumbel, HalfCauchy, HalfNormal, Laplace, Normal
 from .multivariate import LKJCholesky, LowRankMultivariateNormal, MultivariateNormal, VonMises, Wishart
-from .relaxed import OneHotCategoricalStraightThrough, RelaxedBernoulli, RelaxedOneHotCategorical
 from .transforms import *
 
 __all__ = [

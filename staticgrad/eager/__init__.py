@@ -7,7 +7,29 @@ from ..operators import frontends
 from . import execution, function_nodes, inplace_methods, python_functions  # noqa: F401 - fill the front end's tables
 from .backward import backward, grad
 from .calls import composites, fast_ops  # noqa: F401 - as these
-from .creation import *
+from .creation import (
+    BFloat16Tensor,
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+    arange,
+    asarray,
+    empty,
+    empty_permuted,
+    empty_strided,
+    eye,
+    full,
+    ones,
+    scalar_tensor,
+    tensor,
+    zeros,
+)
 from .generator import dropout, generator, manual_seed, rand, randint, randn, randperm
 from .grad_mode import detect_anomaly, eager_kernels, enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .spaced import linspace, logspace
@@ -29,7 +51,7 @@ frontends.late("eager.calls.routes", "route")
 __all__ = [
     "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
     "LongTensor", "PublicTensor", "Record", "ShortTensor", "Tensor", "arange", "asarray", "backward", "branded",
-    "detect_anomaly", "dropout", "eager_kernels", "empty", "empty_permuted", "empty_strided", "enable_grad", "eye", "full",
-    "generator", "grad", "is_grad_enabled", "linspace", "logspace", "manual_seed", "no_grad", "ones", "rand", "randint",
-    "randn", "randperm", "scalar_tensor", "set_grad_enabled", "tensor", "zeros",
+    "detect_anomaly", "dropout", "eager_kernels", "empty", "empty_permuted", "empty_strided", "enable_grad", "eye",
+    "full", "generator", "grad", "is_grad_enabled", "linspace", "logspace", "manual_seed", "no_grad", "ones", "rand",
+    "randint", "randn", "randperm", "scalar_tensor", "set_grad_enabled", "tensor", "zeros",
 ]  # fmt: skip

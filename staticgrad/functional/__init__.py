@@ -11,12 +11,10 @@ from ..ops.shaping import flatten
 from .activations import *
 from .attention import bilinear, linear, multi_head_attention_forward, scaled_dot_product_attention
 from .classification import *
+from .classification import ctc_loss
 from .convolutions import *
-from .ctc import ctc_loss
-from .distances import *
 from .dropouts import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
 from .embeddings import embedding, embedding_bag, one_hot
-from .max_poolings import *
 from .mean_poolings import *
 from .normalization import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from .regression import *

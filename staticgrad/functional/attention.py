@@ -10,8 +10,7 @@ from ..eager.calls.composites import composite
 from ..eager.generator import draw_seed
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, spelled, state
-from ..ops.attention import attention_softmax
-from ..ops.blockwise_attention import attention
+from ..ops.attention import attention, attention_softmax
 from ..ops.settings import operand, size_text
 from .checks import fitting, warn_of_widened
 

@@ -23,8 +23,7 @@ from ..namespaces.modules import enter
 from ..operators import F, Operators, TensorLike, apply, state
 from ..operators import Tensor as AnyTensor
 from ..ops import pytree, sparse_rows
-from ..ops.communication import gathered_rows
-from ..ops.data_parallel import added, buckets, check_shard, joined, parted
+from ..ops.communication import added, buckets, check_shard, gathered_rows, joined, parted
 from ..ops.gathering import scatter_op
 from ..ops.sparse_rows import rows_in_graph
 from .layers import Embedding, EmbeddingBag, Linear

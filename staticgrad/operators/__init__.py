@@ -5,10 +5,10 @@ from .annotations import Array, Carry, Index, MaybeNone, Output, Tensor, TensorL
 from .cached_calls import by_method, filled_by, no_route, routed, viewed
 from .conversions import *
 from .dispatch import *
-from .former_names import FormerNode, retained, warn_former
 from .lifted import Application, Level, Lifted, concrete, ended, top_level
 from .memory import in_format, layout_of, lies_in, span_of
 from .methods import WRITERS, Operators, foreign, is_tensor
+from .misuse import FormerNode, retained, warn_former
 from .node_names import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .overrides import NOBODY, ORDINARY, disabled_torch_function, taken, takes_over, taking, untaken
 from .sizes import Count, Size, count_of

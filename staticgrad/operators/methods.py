@@ -13,7 +13,7 @@ import numpy as np
 from ..base.dtypes import DType
 from ..errors import DTypeError
 from .dispatch import F, numpy_twin_of
-from .former_names import warn_former
+from .misuse import warn_former
 from .overrides import ORDINARY, takes_over
 from .sizes import Size
 

@@ -14,8 +14,8 @@ from ..base.tables import LateMethod
 from ..errors import ArgumentError, DTypeError, StaticgradError
 from ..ir import REGISTRY
 from .dispatch import LATE, SPECIAL, frontends, numpy_twin, public, state
-from .former_names import FORMER_ORDERS, in_former_order
 from .methods import Operators
+from .misuse import FORMER_ORDERS, in_former_order
 from .node_names import node_of
 from .overrides import NOBODY, ORDINARY, SEQUENCES, taken
 

@@ -15,9 +15,9 @@ from ..errors import GraphError, TraceError
 from ..ir import Graph, Layout, Node, OfGraph
 from . import misuse
 from .dispatch import F, frontends
-from .former_names import FormerNode
 from .memory import layout_of, lies_in, order_of, reshaped
 from .methods import Operators
+from .misuse import FormerNode
 from .sizes import Count, Size, count_of
 
 if TYPE_CHECKING:

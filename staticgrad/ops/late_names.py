@@ -5,10 +5,8 @@ Of each module its ops, its public functions, those that are methods, those with
 """
 
 RECORDS = {
-    "ops.attention": "attention_softmax",
-    "ops.blockwise_attention": "attention attention_gradient",
+    "ops.attention": "attention attention_gradient attention_softmax",
     "ops.broadcasting": "adjoint as_written broadcast_like sum_to",
-    "ops.communication": "all_gather all_reduce all_to_all broadcast gather_rows reduce reduce_scatter",
     "ops.complex_numbers": "complex conj imag real sgn view_as_complex view_as_real",
     "ops.control.records": "branch loop result",
     "ops.convolution": "conv2d conv2d_input conv2d_weight",

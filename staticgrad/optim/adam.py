@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,9 +33,9 @@ def shrunk(group: ParamGroup, hyper: Hyper) -> dict[str, Any]:
 class _Moments(Optimizer):
     """First and second moments of the gradient, and how many there were."""
 
-    not_negative = ("lr", "eps", "betas", "weight_decay")
-    flags = ("decoupled_weight_decay",)
-    kept_slots = ("exp_avg", "exp_avg_sq")
+    not_negative: ClassVar[tuple[str, ...]] = ("lr", "eps", "betas", "weight_decay")
+    flags: ClassVar[tuple[str, ...]] = ("decoupled_weight_decay",)
+    kept_slots: ClassVar[tuple[str, ...]] = ("exp_avg", "exp_avg_sq")
     counts_steps = True
 
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:

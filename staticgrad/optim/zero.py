@@ -1,5 +1,5 @@
 """`ZeroRedundancyOptimizer`: each process keeps the state of some parameters, updates these, and gives them to the others; see
-`ops/data_parallel.py`."""
+`ops/communication.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..base.communicators import Joinable, JoinHook, owners
 from ..base.devices import CPU
 from ..eager.grad_mode import no_grad
 from ..errors import ArgumentError
-from ..ops.data_parallel import from_owners
+from ..ops.communication import from_owners
 from .optimizer import Optimizer
 
 __all__ = ["ZeroRedundancyOptimizer"]

@@ -1,4 +1,4 @@
-"""`Session(shard=)`: the state of a graph's optimizers is divided among the processes, as `ops/data_parallel.py` says.
+"""`Session(shard=)`: the state of a graph's optimizers is divided among the processes, as `ops/communication.py` says.
 
 A run is rewritten once it is pure: gradients are averaged before an update reads them, what belongs to another process alone
 drops out, and the new value of a trained variable comes from its owner. All decisions follow from the graph, which all
@@ -19,8 +19,7 @@ from ..compiler.passes.specialize import shape_leaf
 from ..ir import Cell, Node
 from ..ir import Graph as PureGraph
 from ..operators import Symbol
-from ..ops.communication import all_reduce_op, communicate, reduce_op
-from ..ops.data_parallel import added, buckets, check_shard, from_owners, joined, parted
+from ..ops.communication import added, all_reduce_op, buckets, check_shard, communicate, from_owners, joined, parted, reduce_op
 
 if TYPE_CHECKING:
     from .graphs import Graph

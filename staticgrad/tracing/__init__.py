@@ -9,12 +9,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .compiling import compile
-    from .function import CompiledFunction
+    from .function import CompiledFunction, compile
     from .printing import print
 
 __all__ = ["CompiledFunction", "compile", "print"]
-_PLACES = {"CompiledFunction": ".function", "compile": ".compiling", "print": ".printing"}
+_PLACES = {"CompiledFunction": ".function", "compile": ".function", "print": ".printing"}
 
 
 def __getattr__(name: str) -> Any:

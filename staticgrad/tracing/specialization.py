@@ -27,7 +27,6 @@ from ..operators import Symbol, append
 from ..ops.decisions import decision_op
 from .arguments import ArrayKey, Call, inference
 from .effects import Former
-from .gradient_binding import DeferredGradientBinding, GradientBinding, fits
 from .numbers import Condition, NumberFeeds, NumberKey
 from .observer.state_watcher import StateWatcher
 from .outputs import Build, Move, Results, fetched
@@ -35,6 +34,7 @@ from .result_tape import InferenceMarks, result_tape
 from .sharing import apart, bounds, check, pattern
 from .step_loop import fallback, make_fast_call
 from .traced import Traced
+from .traced_backward import DeferredGradientBinding, GradientBinding, fits
 from .tracer import Tracer
 from .views import memory_of
 

@@ -151,7 +151,7 @@ class Step(NamedTuple):
     recorded: bool = True
     data: bool = False
 
-    def take(self, x: Tensor) -> Tensor:
+    def take(self, x: Tensor) -> Any:
         """The result for an eager tensor."""
         if self.op is None:
             return x.data if self.data else x.detach()

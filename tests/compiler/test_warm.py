@@ -16,7 +16,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.__main__ import main
-from staticgrad.command_line import typical_steps
+from staticgrad.command_line import cache as typical_steps
 from staticgrad.compiler import kernels, warm
 from staticgrad.compiler.backend import disk_cache, kernel_cache
 from staticgrad.compiler.backend.machine_code import NOW, Wanted
@@ -64,7 +64,7 @@ def test_a_program_of_usual_layers_finds_its_kernels(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("STATICGRAD_EAGER", "kernels")
     first = """
         import sys
-        from staticgrad.command_line import typical_steps
+        from staticgrad.command_line import cache as typical_steps
         from staticgrad.__main__ import main
         from staticgrad.compiler import warm
         warm.package_kernels = lambda: []

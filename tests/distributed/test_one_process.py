@@ -104,7 +104,7 @@ def test_bodies_of_loops_refuse(world):
 
 
 def test_buckets_are_of_one_dtype_and_of_limited_size():
-    from staticgrad.ops.data_parallel import buckets
+    from staticgrad.ops.communication import buckets
 
     mb = 1 << 20
     assert buckets([mb // 2, mb // 2, mb // 2], ["f4"] * 3) == [[2, 1], [0]]

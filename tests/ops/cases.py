@@ -18,8 +18,7 @@ import staticgrad.distributed  # these have ops of their own
 import staticgrad.distributions
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import F, apply
-from staticgrad.ops.attention import attention_softmax
-from staticgrad.ops.blockwise_attention import attention
+from staticgrad.ops.attention import attention, attention_softmax
 from tests.helpers import Arg, boolean, integer, positive, real
 from tests.ops import complex_cases, torch_cases, window_cases
 from tests.ops.elementwise_cases import ELEMENTWISE, PAIRS, PLAIN, POSITIVE

@@ -12,8 +12,8 @@ import staticgrad.functional as F
 from staticgrad.base.types import TensorType
 from staticgrad.compiler.lower import instruction_builder
 from staticgrad.errors import ShapeError
-from staticgrad.ops import blockwise_attention
-from staticgrad.ops.blockwise_attention import attention, attention_gradient_op, attention_op
+from staticgrad.ops import attention as blockwise_attention
+from staticgrad.ops.attention import attention, attention_gradient_op, attention_op
 from staticgrad.ops.rewrites import layer_rules
 from tests.helpers import rng_of
 

@@ -24,7 +24,7 @@ from .core import (
     static,
     using,
 )
-from .dtypes import as_dtype
+from .dtypes import STORAGE, as_dtype, is_storage
 from .graph import get_default_graph
 from .handles import Handle
 from .shapes import TensorShape, extents, known_extents
@@ -42,7 +42,6 @@ from .tensor import (
     symbols,
     tensor,
 )
-from .texts import STORAGE, is_storage
 
 newaxis = None
 

@@ -25,10 +25,9 @@ from ...ir.walks import postorder, reached
 from ...namespaces.modules import enter_paths
 from ...operators import F, Symbol, apply, control_of, dispatch, has_rank, state
 from ...ops import pytree
-from ...ops.communication import all_gather_op, all_reduce_op, communicate
+from ...ops.communication import all_gather_op, all_reduce_op, buckets, communicate, joined, parted
 from ...ops.cumulative import running_product
 from ...ops.custom_gradient import call_symbols
-from ...ops.data_parallel import buckets, joined, parted
 from ...ops.decisions import python_call_op, watch_op
 from ...ops.deferred import Definition, Written, defer, narrowed, partial_values
 from ...ops.elementwise import written

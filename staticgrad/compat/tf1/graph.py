@@ -25,8 +25,8 @@ from .core import (
     static,
     using,
 )
+from .dtypes import is_storage
 from .host import HostCall
-from .texts import is_storage
 
 
 class GraphKeys:

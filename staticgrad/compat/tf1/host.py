@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .core import ArgumentError, Feed, Node, StaticgradError, element, flatten, reached, static, unflatten
-from .texts import numbers, texts
+from .dtypes import numbers, texts
 
 
 @dataclass(eq=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 from . import arrays, initializers, math
 from .layer import Layer, leaves
-from .layers import convolution, core
+from .layers import core
 from .nn import functions as nn
 from .partitions import embedding_lookup
 from .tensor import arguments, signature
@@ -188,14 +188,12 @@ def _merging(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return lambda self, inputs: reduce(function, leaves(inputs))
 
 
-TWINS = {
-    convolution: (
-        "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D",
-        "MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "SeparableConv1D", "SeparableConv2D",
-    ),
-    core: ("BatchNormalization", "Dense", "Dropout", "Flatten"),
-}  # fmt: skip
-LAYERS |= {name: _twin(getattr(module, name)) for module, names in TWINS.items() for name in names}
+TWINS = (
+    "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D",
+    "MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "SeparableConv1D", "SeparableConv2D",
+    "BatchNormalization", "Dense", "Dropout", "Flatten",
+)  # fmt: skip
+LAYERS |= {name: _twin(getattr(core, name)) for name in TWINS}
 for _kind, _reduce in (("Average", "reduce_mean"), ("Max", "reduce_max")):
     for _axes in (1, 2, 3):
         _function = _over_space(getattr(math, _reduce), _axes)

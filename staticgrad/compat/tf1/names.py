@@ -182,10 +182,10 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "layers": {
         "layer": "Layer",
-        "layers.convolution": """
-            *FUNCTIONS AveragePooling1D AveragePooling2D AveragePooling3D Conv1D Conv2D Conv2DTranspose Conv3D
+        "layers.core": """
+            batch_normalization BatchNormalization Dense dense Dropout dropout Flatten flatten *FUNCTIONS
+            AveragePooling1D AveragePooling2D AveragePooling3D Conv1D Conv2D Conv2DTranspose Conv3D
             Conv3DTranspose MaxPooling1D MaxPooling2D MaxPooling3D SeparableConv1D SeparableConv2D""",
-        "layers.core": "batch_normalization BatchNormalization Dense dense Dropout dropout Flatten flatten",
     },
     "linalg": {
         "arrays": "eye",
@@ -232,8 +232,8 @@ NAMES: dict[str, dict[str, str]] = {
         "nn.sampling": """
             all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler
             learned_unigram_candidate_sampler log_uniform_candidate_sampler nce_loss sampled_softmax_loss
-            uniform_candidate_sampler""",
-        "nn.sparse_labels": "collapse_repeated ctc_loss ctc_loss_v2 embedding_lookup_sparse safe_embedding_lookup_sparse",
+            uniform_candidate_sampler collapse_repeated ctc_loss ctc_loss_v2 embedding_lookup_sparse
+            safe_embedding_lookup_sparse""",
         "nn.spatial": """
             atrous_conv2d atrous_conv2d_transpose avg_pool avg_pool1d avg_pool2d avg_pool3d avg_pool_v2
             batch_to_space_nd conv1d conv1d_transpose conv2d conv2d_backprop_filter conv2d_backprop_input
@@ -265,9 +265,6 @@ NAMES: dict[str, dict[str, str]] = {
         "meta_graph": "export_meta_graph",
         "summary": "summary_iterator",
         "train.averages": "ExponentialMovingAverage",
-        "train.checkpoints": """
-            checkpoints_iterator get_checkpoint_mtimes import_meta_graph init_from_checkpoint list_variables
-            load_checkpoint load_variable NewCheckpointReader remove_checkpoint warm_start write_graph""",
         "train.cluster": "ClusterSpec replica_device_setter Server SyncReplicasOptimizer",
         "train.decay": """
             assert_global_step cosine_decay cosine_decay_restarts create_global_step exponential_decay get_global_step
@@ -282,16 +279,19 @@ NAMES: dict[str, dict[str, str]] = {
             AdadeltaOptimizer AdagradDAOptimizer AdagradOptimizer AdamOptimizer AdamWOptimizer FtrlOptimizer
             GradientDescentOptimizer MomentumOptimizer Optimizer ProximalAdagradOptimizer
             ProximalGradientDescentOptimizer RMSPropOptimizer""",
-        "train.pipelines": """
-            batch batch_join input_producer limit_epochs maybe_batch maybe_batch_join maybe_shuffle_batch
-            maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join slice_input_producer""",
         "train.saver": """
             checkpoint_exists generate_checkpoint_state_proto get_checkpoint_state latest_checkpoint Saver
-            update_checkpoint_state""",
+            update_checkpoint_state checkpoints_iterator get_checkpoint_mtimes import_meta_graph
+            init_from_checkpoint list_variables load_checkpoint load_variable NewCheckpointReader
+            remove_checkpoint warm_start write_graph""",
         "train.supervised": """
             basic_train_loop ChiefSessionCreator MonitoredSession MonitoredTrainingSession Scaffold SessionCreator
             SessionManager SingularMonitoredSession Supervisor WorkerSessionCreator""",
-        "train.threads": "add_queue_runner Coordinator LooperThread QueueRunner start_queue_runners",
+        "train.threads": """
+            add_queue_runner Coordinator LooperThread QueueRunner start_queue_runners batch batch_join
+            input_producer limit_epochs maybe_batch maybe_batch_join maybe_shuffle_batch
+            maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join
+            slice_input_producer""",
     },
 }
 """Namespace -> module -> names, beside those that the namespace's own module defines. `name=other`: under another name than in

@@ -22,13 +22,12 @@ from .core import (
     using,
     watch_op,
 )
-from .dtypes import as_dtype
+from .dtypes import as_dtype, is_storage, numbers
 from .errors import InvalidArgumentError, OpError, OutOfRangeError, ResourceExhaustedError, UnimplementedError, UnknownError
 from .gradients import overridden
 from .graph import Graph
 from .handles import Handle, Operation
 from .tensor import Operand, graph_of, handles, operation, reading, symbols, tensor
-from .texts import is_storage, numbers
 
 CLASSES: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     ((ValueError, InvalidArgumentError)), (TypeError, InvalidArgumentError), (StopIteration, OutOfRangeError),

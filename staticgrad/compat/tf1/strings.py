@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from .core import TensorType, UnrankedType, apply, python_call_op, state, using
-from .dtypes import DType, as_dtype, float32, int32, string
+from .dtypes import DType, as_dtype, float32, int32, numbers, string
 from .elements import broadcast_static_shape
 from .graph import MAKERS, get_default_graph
 from .handles import Handle
 from .py_functions import edges
 from .shapes import TensorShape
 from .tensor import as_texts, graph_of, reading, symbols, tensor
-from .texts import numbers
 
 
 def call_python(inputs: Sequence[Any], fn: Callable[..., Any], dtype: DType, shape: TensorShape, name: str, type_: str) -> Any:

@@ -16,11 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .core import ArgumentError, fill_histogram, fill_image, fill_text, protocol, reached, static, using
-from .dtypes import string
+from .dtypes import string, texts
 from .graph import Graph, GraphKeys, get_default_graph
 from .handles import Handle
 from .tensor import tensor
-from .texts import texts
 
 
 class Serialized(Handle):

@@ -24,14 +24,15 @@ from .explain import (
     counted,
     critical_path_of,
     edges_of,
+    html_table,
     matching,
     nesting,
     op_names,
+    size_text,
     source_of,
     summary,
     totals,
 )
-from .tables import html_table, size_text
 
 if TYPE_CHECKING:
     from ..lower.instructions import Instruction

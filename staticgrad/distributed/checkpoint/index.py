@@ -17,7 +17,7 @@ from ...base.records import record
 from ...base.types import shape_text
 from ...eager import Tensor
 from ...errors import ArgumentError
-from ...serialization.nesting import Table, restored
+from ...serialization.files import Table, restored
 from ...serialization.storages import SerializationError
 
 FILE = "model.safetensors.index.json"

@@ -11,14 +11,14 @@ import numpy as np
 
 from ...base.types import TensorType, UnrankedType
 from ...errors import ArgumentError, GraphError
-from . import control, elementwise, quantization, recurrent, reductions, resizing, shapes, windows
+from . import control, elementwise, quantization, recurrent, shapes, windows
 from .records import DTYPES, READERS, Reader, dtype_of
 
 if TYPE_CHECKING:
     import onnx
 
 FAMILIES = (
-    control, elementwise, quantization, recurrent, reductions, resizing, shapes, recurrent,
+    control, elementwise, quantization, recurrent, shapes, recurrent,
     windows,
 )  # fmt: skip
 """The modules that enter readers."""

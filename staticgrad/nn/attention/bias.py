@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...eager import tensor
+from ...eager.creation import tensor
 from ...operators import Tensor
 
 __all__ = ["causal_lower_right", "causal_upper_left"]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...eager import tensor
+from ...eager.creation import tensor
 from ...errors import ArgumentError, ShapeError
 from ...functional.attention import default_scale
 from ...operators import F, Tensor, TensorLike

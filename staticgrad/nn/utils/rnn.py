@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...eager import tensor
+from ...eager.creation import tensor
 from ...errors import ArgumentError, ShapeError
 from ...operators import F
 

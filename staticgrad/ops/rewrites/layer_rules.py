@@ -15,7 +15,7 @@ import numpy as np
 
 from ...ir import REGISTRY, Node
 from ...operators import F, Symbol, apply
-from ..blockwise_attention import attended, gradients_of
+from ..attention import attended, gradients_of
 from ..gathering import gather_sum_op, index_add_op, put_op
 from ..leaves import constant
 from . import RewriteRule

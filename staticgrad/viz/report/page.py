@@ -20,7 +20,7 @@ from ...base.types import TensorType
 from ...compiler.backend.kernel_cache import without_comments
 from ...compiler.codegen.cost import Cost
 from ...compiler.execute.explain import Edge, arena_buffers, cost, critical_path_of, edges_of, source_of, trips
-from ...compiler.execute.limits import Limits, cpu_name, limits
+from ...compiler.execute.profile import Limits, cpu_name, limits
 from ...compiler.runtime.threads import get_num_threads
 from ...errors import StaticgradError
 from ...ir import Graph, Node

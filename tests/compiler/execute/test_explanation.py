@@ -12,10 +12,9 @@ import pytest
 
 import staticgrad
 from staticgrad.autodiff.reverse import gradients
-from staticgrad.compiler.execute.explain import remedy, totals
+from staticgrad.compiler.execute.explain import remedy, size_text, totals
 from staticgrad.compiler.execute.explanation import patterns
 from staticgrad.compiler.execute.plan import Plan
-from staticgrad.compiler.execute.tables import size_text
 from staticgrad.errors import ArgumentError
 from staticgrad.operators import F
 from staticgrad.ops.control.scan import scan

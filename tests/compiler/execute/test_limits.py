@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from staticgrad.compiler.codegen.cost import Cost
-from staticgrad.compiler.execute import limits as module
-from staticgrad.compiler.execute.limits import Limits
+from staticgrad.compiler.execute import profile as module
+from staticgrad.compiler.execute.profile import Limits
 
 LIMITS = Limits(1e11, ((1000, 1e11), (10**6, 1e10)), 5e10)
 
@@ -38,11 +38,11 @@ def test_a_limit_that_was_exceeded_is_raised():
 
 def test_they_are_measured_once_per_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(module, "_measured", lambda threads: LIMITS)
+    monkeypatch.setattr(module, "_measured_limits", lambda threads: LIMITS)
     module.limits.cache_clear()
     try:
         assert module.limits() == LIMITS
-        monkeypatch.setattr(module, "_measured", lambda threads: pytest.fail("measured again"))
+        monkeypatch.setattr(module, "_measured_limits", lambda threads: pytest.fail("measured again"))
         module.limits.cache_clear()
         assert module.limits() == LIMITS
         assert "50 in float64" in str(LIMITS)

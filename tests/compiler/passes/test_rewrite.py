@@ -16,7 +16,7 @@ from staticgrad.ir import REGISTRY, Graph, Node
 from staticgrad.ir.subgraph import interpret
 from staticgrad.ir.text import verify
 from staticgrad.operators import F, Symbol, append, apply
-from staticgrad.ops.blockwise_attention import attention
+from staticgrad.ops.attention import attention
 from staticgrad.ops.communication import all_gather_op, all_reduce_op
 from staticgrad.ops.leaves import constant, constant_of
 from staticgrad.ops.rewrites.algebra import ALGEBRA, EXCHANGES, FACTORS, STABILIZING

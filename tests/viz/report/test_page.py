@@ -12,7 +12,7 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.compiler.execute.explain import cost
-from staticgrad.compiler.execute.limits import Limits
+from staticgrad.compiler.execute.profile import Limits
 from staticgrad.viz.report.page import _decisions, timed_limits
 from tests.browser import drivers
 

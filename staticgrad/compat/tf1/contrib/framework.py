@@ -18,15 +18,15 @@ from ..debugging import assert_scalar as assert_scalar
 from ..graph import GraphKeys, get_default_graph
 from ..handles import Handle
 from ..state import is_tensor as is_tensor
-from ..train.checkpoints import NewCheckpointReader
-from ..train.checkpoints import init_from_checkpoint as init_from_checkpoint
-from ..train.checkpoints import list_variables as list_variables
-from ..train.checkpoints import load_checkpoint as load_checkpoint
-from ..train.checkpoints import load_variable as load_variable
 from ..train.decay import assert_global_step as assert_global_step
 from ..train.decay import create_global_step as create_global_step
 from ..train.decay import get_global_step as get_global_step
 from ..train.decay import get_or_create_global_step as get_or_create_global_step
+from ..train.saver import NewCheckpointReader
+from ..train.saver import init_from_checkpoint as init_from_checkpoint
+from ..train.saver import list_variables as list_variables
+from ..train.saver import load_checkpoint as load_checkpoint
+from ..train.saver import load_variable as load_variable
 from ..variable_scopes import get_variable
 from ..variables import Variable, assign
 

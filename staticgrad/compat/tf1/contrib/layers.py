@@ -13,8 +13,7 @@ from ..graph import GraphKeys, get_default_graph
 from ..initializers import VarianceScaling, ones_initializer, zeros_initializer
 from ..layer import Layer
 from ..layers import core
-from ..layers.convolution import Conv1D, Conv2D, Conv2DTranspose, Conv3D
-from ..layers.core import BatchNormalization
+from ..layers.core import BatchNormalization, Conv1D, Conv2D, Conv2DTranspose, Conv3D
 from ..nn import functions as nn
 from ..nn import spatial
 from ..partitions import embedding_lookup
@@ -454,7 +453,7 @@ def bow_encoder(
     trainable: bool = True, scope: Any = None, reuse: Any = None,
 ) -> Any:  # fmt: skip
     """The mean of the rows of a table `embeddings` for each row of ids."""
-    from ..nn.sparse_labels import safe_embedding_lookup_sparse
+    from ..nn.sampling import safe_embedding_lookup_sparse
     from ..sparse import SparseTensor
 
     with variable_scope(scope, "bow_encoder", reuse=reuse):

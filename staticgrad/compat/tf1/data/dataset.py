@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..core import Symbol, pytree, static, using, value_of
-from ..dtypes import as_dtype
+from ..dtypes import STORAGE, as_dtype, is_storage, numbers
 from ..graph import Graph, get_default_graph, get_seed
 from ..handles import Handle
 from ..host import callable_of
 from ..shapes import TensorShape
 from ..tensor import array_of, handles, is_text, symbols
-from ..texts import STORAGE, is_storage, numbers
 from .iterators import Element, Iterator, Spec, Values, components_of, leaves_of, rule, shapes_in, shapes_of
 
 

@@ -17,7 +17,7 @@ from ..core import protocol
 from ..data.dataset import Dataset
 from ..errors import OutOfRangeError
 from ..graph import Graph, set_random_seed
-from ..train import checkpoints
+from ..train import saver
 from ..train.decay import get_global_step, get_or_create_global_step
 from ..train.hooks import CheckpointSaverHook, LoggingTensorHook, NanTensorHook, SessionRunHook, StopAtStepHook
 from ..train.saver import Saver, latest_checkpoint
@@ -118,11 +118,11 @@ class Estimator:
 
     def get_variable_names(self) -> list[str]:
         """The names of the variables in the last checkpoint. Raises ValueError where there is none."""
-        return [name for name, _ in checkpoints.list_variables(self._trained(None))]
+        return [name for name, _ in saver.list_variables(self._trained(None))]
 
     def get_variable_value(self, name: str) -> np.ndarray:
         """The value of a variable in the last checkpoint. Raises ValueError where there is none."""
-        return checkpoints.load_variable(self._trained(None), name)
+        return saver.load_variable(self._trained(None), name)
 
     def train(
         self, input_fn: Callable[..., Any], hooks: Sequence[SessionRunHook] | None = None, steps: int | None = None,
@@ -138,7 +138,7 @@ class Estimator:
             if number is not None and number <= 0:
                 raise ValueError(f"Must specify {name} > 0, given: {number}")
         last = self.latest_checkpoint()
-        if max_steps is not None and last is not None and int(checkpoints.load_variable(last, "global_step")) >= max_steps:
+        if max_steps is not None and last is not None and int(saver.load_variable(last, "global_step")) >= max_steps:
             return self
         with Graph().as_default():
             spec = self._made(input_fn, ModeKeys.TRAIN)
@@ -252,7 +252,7 @@ class Estimator:
         if not isinstance(spec, EstimatorSpec):
             raise ValueError("model_fn should return an EstimatorSpec.")
         if self._warm_start is not None and self.latest_checkpoint() is None:
-            checkpoints.warm_start(self._warm_start)
+            saver.warm_start(self._warm_start)
         return spec
 
     def _summarize(self, found: dict[str, Any], folder: str) -> None:

@@ -1,23 +1,23 @@
 """Made by `python -m tools.stubs` from the table in `names.py`: change that, not this file."""
 
 from ..layer import Layer as Layer
-from ..layers.convolution import AveragePooling1D as AveragePooling1D
-from ..layers.convolution import AveragePooling2D as AveragePooling2D
-from ..layers.convolution import AveragePooling3D as AveragePooling3D
-from ..layers.convolution import Conv1D as Conv1D
-from ..layers.convolution import Conv2D as Conv2D
-from ..layers.convolution import Conv2DTranspose as Conv2DTranspose
-from ..layers.convolution import Conv3D as Conv3D
-from ..layers.convolution import Conv3DTranspose as Conv3DTranspose
-from ..layers.convolution import MaxPooling1D as MaxPooling1D
-from ..layers.convolution import MaxPooling2D as MaxPooling2D
-from ..layers.convolution import MaxPooling3D as MaxPooling3D
-from ..layers.convolution import SeparableConv1D as SeparableConv1D
-from ..layers.convolution import SeparableConv2D as SeparableConv2D
+from ..layers.core import AveragePooling1D as AveragePooling1D
+from ..layers.core import AveragePooling2D as AveragePooling2D
+from ..layers.core import AveragePooling3D as AveragePooling3D
 from ..layers.core import BatchNormalization as BatchNormalization
+from ..layers.core import Conv1D as Conv1D
+from ..layers.core import Conv2D as Conv2D
+from ..layers.core import Conv2DTranspose as Conv2DTranspose
+from ..layers.core import Conv3D as Conv3D
+from ..layers.core import Conv3DTranspose as Conv3DTranspose
 from ..layers.core import Dense as Dense
 from ..layers.core import Dropout as Dropout
 from ..layers.core import Flatten as Flatten
+from ..layers.core import MaxPooling1D as MaxPooling1D
+from ..layers.core import MaxPooling2D as MaxPooling2D
+from ..layers.core import MaxPooling3D as MaxPooling3D
+from ..layers.core import SeparableConv1D as SeparableConv1D
+from ..layers.core import SeparableConv2D as SeparableConv2D
 from ..layers.core import batch_normalization as batch_normalization
 from ..layers.core import dense as dense
 from ..layers.core import dropout as dropout

@@ -26,7 +26,9 @@ class LSTMStateTuple(NamedTuple):
     c: Any
     h: Any
 
-    dtype = property(lambda self: self.c.dtype)
+    @property
+    def dtype(self) -> Any:
+        return self.c.dtype
 
 
 class RNNCell(Layer):

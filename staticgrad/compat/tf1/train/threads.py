@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
+from ..arrays import concat, convert_to_tensor, expand_dims, fill, gather, identity, shape, stack
 from ..core import get_default_session, static
+from ..draws import random_uniform
 from ..errors import CancelledError, OutOfRangeError
-from ..graph import GraphKeys, get_default_graph
+from ..gathering import argsort, boolean_mask
+from ..graph import GraphKeys, control_dependencies, get_default_graph
 from ..handles import Operation
-from ..queues import QueueBase
+from ..queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from ..sparse import SparseTensor
+from ..tensor import KIND, arguments, listed
+from ..variables import Variable, count_up_to
 
 
 class Coordinator:
@@ -196,3 +205,173 @@ def start_queue_runners(sess: Any = None, coord: Any = None, daemon: bool = True
         chosen = Session.over(chosen)
     runners = chosen.graph.get_collection(collection)
     return [thread for runner in runners for thread in runner.create_threads(chosen, coord, daemon, start)]
+
+
+# batches of the values of tensors in many runs ------------------------------------------------------------------------
+
+# Batches of the values of tensors in many runs, by queues that threads fill.
+
+
+def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
+    """The tensor; after so many runs a run raises `tf.errors.OutOfRangeError`. Counts in a local variable."""
+    if num_epochs is None:
+        return tensor
+    if num_epochs <= 0:
+        raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
+    graph = get_default_graph()
+    with graph.name_scope(name or "limit_epochs"):
+        epochs = Variable(np.int64(0), trainable=False, name="epochs", collections=[GraphKeys.LOCAL_VARIABLES])
+        counter = count_up_to(epochs, num_epochs)
+        with control_dependencies([counter]):
+            return identity(tensor)
+
+
+def input_producer(
+    input_tensor: Any, element_shape: Any = None, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None,
+    capacity: int = 32, shared_name: str | None = None, summary_name: str | None = None, name: str | None = None,
+    cancel_op: Any = None,
+) -> FIFOQueue:  # fmt: skip
+    """A queue of the rows of a tensor, filled by a queue runner, in another random order each time."""
+    with get_default_graph().name_scope(name or "input_producer"):
+        rows = convert_to_tensor(input_tensor)
+        shape = rows.shape.as_list()[1:] if element_shape is None else element_shape
+        if shuffle:
+            rows = gather(rows, argsort(random_uniform([rows.shape.as_list()[0]], seed=seed)))
+        rows = limit_epochs(rows, num_epochs)
+        queue = FIFOQueue(capacity, [rows.dtype], [shape])
+        add_queue_runner(QueueRunner(queue, [queue.enqueue_many([rows])], cancel_op=cancel_op))
+        return queue
+
+
+def range_input_producer(
+    limit: int, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None, capacity: int = 32,
+    shared_name: str | None = None, name: str | None = None,
+) -> FIFOQueue:  # fmt: skip
+    """A queue of the integers below `limit`."""
+    return input_producer(
+        np.arange(limit, dtype=np.int32), [], num_epochs, shuffle, seed, capacity, name=name or "input_producer"
+    )
+
+
+def slice_input_producer(
+    tensor_list: Any, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None, capacity: int = 32,
+    shared_name: str | None = None, name: str | None = None,
+) -> list[Any]:  # fmt: skip
+    """One row of each tensor, the same in all, another in each run."""
+    if not tensor_list:
+        raise ValueError("Expected at least one tensor in slice_input_producer().")
+    with get_default_graph().name_scope(name or "input_producer"):
+        tensors = [convert_to_tensor(t) for t in tensor_list]
+        queue = range_input_producer(tensors[0].shape.as_list()[0], num_epochs, shuffle, seed, capacity)
+        index = queue.dequeue()
+        return [gather(t, index) for t in tensors]
+
+
+def _batched(
+    tensors: Any, batch_size: int, threads: int, queue_of: Any, enqueue_many: bool, shapes: Any, allow_smaller: bool, name: str,
+) -> Any:  # fmt: skip
+    named = isinstance(tensors, dict)
+    with get_default_graph().name_scope(name):
+        if any(isinstance(t, SparseTensor) for t in (tensors.values() if named else listed(tensors))):
+            raise TypeError(
+                f"{name}: sparse tensors can't be elements of a queue; give tf.sparse_tensor_to_dense of them, or feed "
+                "batches to a tf.sparse_placeholder"
+            )
+        items = [convert_to_tensor(t) for t in (tensors.values() if named else listed(tensors))]
+        if shapes is None:
+            shapes = [t.shape.as_list()[1:] if enqueue_many else t.shape for t in items]
+        queue = queue_of([t.dtype for t in items], shapes)
+        add = queue.enqueue_many if enqueue_many else queue.enqueue
+        add_queue_runner(QueueRunner(queue, [add(items)] * threads))
+        take = queue.dequeue_up_to if allow_smaller else queue.dequeue_many
+        found = take(batch_size)
+    found = found if isinstance(found, list) else [found]
+    if named:
+        return dict(zip(tensors, found, strict=True))
+    return found if len(found) > 1 else found[0]
+
+
+def batch(
+    tensors: Any, batch_size: int, num_threads: int = 1, capacity: int = 32, enqueue_many: bool = False, shapes: Any = None,
+    dynamic_pad: bool = False, allow_smaller_final_batch: bool = False, shared_name: str | None = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches of the values of tensors in many runs, made by queue runners. enqueue_many: the tensors hold many elements."""
+    cls = PaddingFIFOQueue if dynamic_pad else FIFOQueue
+    return _batched(
+        tensors, batch_size, num_threads, lambda d, s: cls(capacity, d, s), enqueue_many, shapes, allow_smaller_final_batch,
+        name or "batch",
+    )  # fmt: skip
+
+
+def shuffle_batch(
+    tensors: Any, batch_size: int, capacity: int, min_after_dequeue: int, num_threads: int = 1, seed: int | None = None,
+    enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False, shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """`batch` through a `RandomShuffleQueue`."""
+    return _batched(
+        tensors, batch_size, num_threads, lambda d, s: RandomShuffleQueue(capacity, min_after_dequeue, d, s, seed=seed),
+        enqueue_many, shapes, allow_smaller_final_batch, name or "shuffle_batch",
+    )  # fmt: skip
+
+
+# batches of several lists of tensors, and of those elements that are to be kept -----------------------------------------
+
+
+def _joined(lists: Any, enqueue_many: bool) -> Any:
+    """One list of what several give in turn: each run takes one element of each, or all elements of all."""
+    names = list(lists[0]) if isinstance(lists[0], dict) else None
+    rows = [[each[name] for name in names] if names else listed(each) for each in lists]
+    found = [concat(list(column), 0) if enqueue_many else stack(list(column)) for column in zip(*rows, strict=True)]
+    return dict(zip(names, found, strict=True)) if names else found
+
+
+def _kept(keep_input: Any, tensors: Any, enqueue_many: bool) -> Any:
+    """The rows to keep, as many elements: none, one or all."""
+    keep = convert_to_tensor(keep_input)
+    items = list(tensors.values()) if isinstance(tensors, dict) else listed(tensors)
+    rows = [convert_to_tensor(t) if enqueue_many else expand_dims(convert_to_tensor(t), 0) for t in items]
+    mask = keep if keep.shape.ndims else fill([shape(rows[0])[0]], keep)
+    found = [boolean_mask(t, mask) for t in rows]
+    return dict(zip(tensors, found, strict=True)) if isinstance(tensors, dict) else found
+
+
+def _variant(of: Callable[..., Any], join: bool, keep: bool, doc: str) -> Callable[..., Any]:
+    """`batch` or `shuffle_batch` of a list of lists of tensors, of elements for which `keep_input` holds, or of both."""
+    own = dict(inspect.signature(of).parameters)
+    shuffled, first = "min_after_dequeue" in own, own.pop("tensors")
+    if join:
+        first = first.replace(name="tensors_list")
+        del own["num_threads"]
+    parameters = [first, *own.values()]
+    if keep:
+        parameters.insert(4 if shuffled else 1, inspect.Parameter("keep_input", KIND, annotation="Any"))
+    signed = inspect.Signature(parameters)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = arguments(signed, args, kwargs)
+        many, tensors, kept = given["enqueue_many"], given.pop(first.name), given.pop("keep_input", None)
+        if keep:
+            tensors = [_kept(kept, each, many) for each in tensors] if join else _kept(kept, tensors, many)
+            many = given["enqueue_many"] = True
+        if join:
+            tensors, given["enqueue_many"] = _joined(tensors, many), True
+            given["name"] = given["name"] or (None if many else name)
+        return of(tensors, **given)
+
+    name = f"{'maybe_' if keep else ''}{of.__name__}{'_join' if join else ''}"
+    call.__name__, call.__doc__ = name, doc
+    call.__signature__ = signed  # type: ignore[attr-defined]
+    return call
+
+
+batch_join = _variant(batch, True, False, "`batch` of the elements of several lists of tensors, which take turns.")
+shuffle_batch_join = _variant(shuffle_batch, True, False, "`shuffle_batch` of the elements of several lists of tensors.")
+maybe_batch = _variant(
+    batch, False, True, "`batch` of those elements for which `keep_input` (one boolean, or one for each element) holds."
+)
+maybe_shuffle_batch = _variant(shuffle_batch, False, True, "`shuffle_batch` of those elements for which `keep_input` holds.")
+maybe_batch_join = _variant(batch, True, True, "`batch_join` of those elements for which `keep_input` holds.")
+maybe_shuffle_batch_join = _variant(
+    shuffle_batch, True, True, "`shuffle_batch_join` of those elements for which `keep_input` holds."
+)
