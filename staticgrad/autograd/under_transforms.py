@@ -16,7 +16,7 @@ from ..base.types import INEXACT, TensorType, bool_, type_of
 from ..errors import TransformError
 from ..ir import OpDef
 from ..operators import Application, F, Level, Operators
-from ..ops.control.carries import Parts
+from ..ops.control.loop_operands import Parts
 
 
 def _refused(*types: Any, **attrs: Any) -> Any:

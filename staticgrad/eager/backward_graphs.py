@@ -17,7 +17,7 @@ from ..ir import Graph, Node, Region, View
 from ..ir.walks import reached
 from ..operators import F, Symbol, append
 from ..ops.broadcasting import broadcast_like_op
-from ..ops.control.carries import Parts
+from ..ops.control.loop_operands import Parts
 from ..ops.control.subgraph_tracing import copied
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of

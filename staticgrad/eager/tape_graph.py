@@ -13,7 +13,7 @@ from ..ir import REGISTRY, Cell, Expand, Graph, Node, Region, Result, Subgraph, 
 from ..operators import F, Symbol, frontends, lines_of
 from ..operators import Tensor as AnyTensor
 from ..ops.broadcasting import adjoint_op
-from ..ops.control.carries import Loop
+from ..ops.control.loop_operands import Loop
 from ..ops.custom_gradient import call_op
 from .backward_engine import BackwardEngine
 from .calls.kernels import OFF

@@ -13,7 +13,7 @@ from ..base.types import TensorType, TupleType, bool_, type_of
 from ..ir import Attribute, Expand, Node, OpDef, Travelling, define
 from ..operators import Operators, Symbol, apply
 from . import attributes as at
-from .control.carries import Parts
+from .control.loop_operands import Parts
 from .over_complex import OWN
 from .rules import keep
 

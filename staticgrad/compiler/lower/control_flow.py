@@ -16,7 +16,7 @@ import numpy as np
 
 from ...base.types import bool_
 from ...ir import REGISTRY, Cell, Copy, Gemm, Graph, Layout, Node, Reduction, Subgraph
-from ...ops.control.carries import Loop
+from ...ops.control.loop_operands import Loop
 from ...ops.control.subgraph_tracing import copied, twin
 from ..backend.abi import ENTER, GO, LOOP_WORDS, REPEAT, UNLESS
 from ..fusion.broadcast_rank import FULL, ROW, origin

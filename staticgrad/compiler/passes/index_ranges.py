@@ -13,7 +13,7 @@ import numpy as np
 
 from ...base.types import TensorType, int64
 from ...ir import REGISTRY, Graph, Index, Node, Range, Region, Result, Subgraph, View
-from ...ops.control.carries import Loop
+from ...ops.control.loop_operands import Loop
 from ...ops.rules import joint
 
 Types = Mapping[Node, TensorType]

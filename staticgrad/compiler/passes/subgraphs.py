@@ -8,7 +8,7 @@ from typing import Any
 from ...base.types import StackType, TensorType
 from ...ir import Deferred, Graph, Node, Region, Result, Subgraph
 from ...ir.walks import reached
-from ...ops.control.carries import Loop, trip_count
+from ...ops.control.loop_operands import Loop, trip_count
 from ...ops.control.subgraph_tracing import copied, twin
 from .loop_builder import LoopBuilder, hoist_invariants, result_of, subgraph
 from .specialize import copy

@@ -21,7 +21,7 @@ from ...base.signals import module
 from ...base.types import TensorType, TupleType
 from ...errors import ArgumentError
 from ...ir import REGISTRY, Cell, Deferred, Graph, Native, Node, Reduction, Region, Window
-from ...ops.control.carries import Loop, trip_count
+from ...ops.control.loop_operands import Loop, trip_count
 from ...ops.linear import product_of
 from ...ops.pointwise import WRITING
 from ...ops.slicing import interval_of

@@ -19,7 +19,7 @@ from ...ir import Region, Result, Subgraph, define
 from .. import attributes as at
 from ..leaves import fits
 from ..rules import keep
-from .carries import Loop, Parts, trip_count
+from .loop_operands import Loop, Parts, trip_count
 from .vjp import branch_vjp, loop_vjp
 
 

@@ -16,17 +16,8 @@ from ..pytree import flatten, paths, text, unflatten
 from ..random import stream
 from . import carries
 from .branch_effects import assign_results, current_values
-from .carries import (
-    InGraph,
-    check_callable,
-    check_carries,
-    check_structure,
-    eager_tensors,
-    graph_for,
-    iterations,
-    own,
-    trip_count,
-)
+from .carries import InGraph, check_callable, check_carries, check_structure, eager_tensors, graph_for, iterations, own
+from .loop_operands import trip_count
 from .subgraph_tracing import COUNTER, Draws, Traced, outputs, symbol
 
 

@@ -15,7 +15,7 @@ from ...base.types import INEXACT, StackType, TensorType, TupleType
 from ...ir import REGISTRY, Extent, Graph, Index, Node, Pointwise, Subgraph, View
 from ...ir.walks import reached
 from ...operators import F, Lifted, Symbol, apply, frontends, state
-from .carries import Loop, Parts
+from .loop_operands import Loop, Parts
 from .subgraph_tracing import copied, outputs, parameter, twin
 
 CHEAP = 2
