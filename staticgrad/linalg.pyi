@@ -300,15 +300,7 @@ def svdvals(A: Any, *, driver: str | None = None, out: Tensor | tuple[Tensor, ..
 def tensorinv(A: Any, ind: int = 2, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """The inverse for `tensordot(..., ind)`. Raises ArgumentError, ShapeError."""
 
-def tensorsolve(
-    A: Any,
-    B: Any,
-    dims: Any = None,
-    *,
-    out: Tensor | tuple[Tensor, ...] | None = None,
-    dim: Any = None,
-    axis: Any = None,
-) -> Tensor:
+def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """X with tensordot(A, X, X.ndim) = B."""
 
 def vander(x: Any, *, N: int | None = None, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:

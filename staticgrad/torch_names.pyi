@@ -2424,7 +2424,6 @@ def roll(
     dims: Any = None,
     *,
     out: Tensor | tuple[Tensor, ...] | None = None,
-    dim: Any = None,
     axis: Any = None,
 ) -> Tensor:
     """`input` with elements moved by `shifts` along `dims`, round the end, in memory of its own; of the flattened one
@@ -2436,15 +2435,7 @@ def roll(
         tensor([3, 1, 2])
     """
 
-def rot90(
-    input: Any,
-    k: int = 1,
-    dims: Any = (0, 1),
-    *,
-    out: Tensor | tuple[Tensor, ...] | None = None,
-    dim: Any = (0, 1),
-    axis: Any = (0, 1),
-) -> Tensor:
+def rot90(input: Any, k: int = 1, dims: Any = (0, 1), *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """`input` turned k times by 90 degrees in the plane of two axes, from the first to the second."""
 
 def round(input: Any, *, decimals: int = 0, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
@@ -3018,15 +3009,7 @@ def tensor_split(
     """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions, as
     `numpy.array_split`."""
 
-def tensordot(
-    a: Any,
-    b: Any,
-    dims: Any = 2,
-    *,
-    out: Tensor | tuple[Tensor, ...] | None = None,
-    dim: Any = 2,
-    axis: Any = 2,
-) -> Tensor:
+def tensordot(a: Any, b: Any, dims: Any = 2, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
     """Sums of products over axes of a and of b: `dims` of a's last and b's first, or two lists of axes."""
 
 @overload

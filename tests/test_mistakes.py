@@ -4,16 +4,24 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import inspect
+import io
 import linecache
 import os
 import re
 import sys
 import traceback
+import warnings
 from pathlib import Path
 
 import pytest
 
+import staticgrad as sg
 from staticgrad.base import tracebacks
+from tools import example_runs
+from tools.example_runs import reference
 
 GOLDEN = Path(__file__).parent / "golden" / "mistakes.txt"
 PREAMBLE = """\
@@ -72,3 +80,55 @@ def test_what_is_printed_for_each_mistake(monkeypatch, tmp_path, capsys):
         GOLDEN.write_text("\n\n".join(f"{line}\n{text}" for line, text in found.items()) + "\n", encoding="utf-8")
     different = [f"{line}\n{found[line]}\ninstead of\n{text}" for line, text in mistakes().items() if found[line] != text]
     assert not different, "\n\n".join(different)
+
+
+TAKES_ALL = {
+    "staticgrad.distributed.algorithms.Join": "hooks of the caller's take what they like",
+    "staticgrad.jit.ignore": "as PyTorch's",
+    "staticgrad.nn.Identity": "as PyTorch's",
+    "staticgrad.utils.data.StackDataset": "names are those of the columns",
+}
+"""Public names that take any named argument."""
+
+
+def passing_on() -> list[str]:
+    """Public functions and classes with `**named` in their signatures, and an example that calls them by their name."""
+    found = []
+    for path, key in reference.names().items():
+        value = reference.value_of(path)
+        if path != key or not callable(value) or path in TAKES_ALL:
+            continue
+        with contextlib.suppress(ValueError, TypeError):
+            kinds = [p.kind for p in inspect.signature(value).parameters.values()]
+            example = call_in(path) if inspect.Parameter.VAR_KEYWORD in kinds else None
+            if example is not None and not any("init_process_group" in source for source in example[0]):
+                found.append(path)
+    return found
+
+
+def call_in(path: str) -> tuple[list[str], ast.Module] | None:
+    """The statements of a name's example before its first call, and that of the call, with one more argument `unknown=0`."""
+    text = reference.examples().get(path) or inspect.getdoc(reference.value_of(path)) or ""
+    name, before = path.rpartition(".")[2], []
+    for part in example_runs.statements(text):
+        tree = ast.parse(part.source)
+        for statement in tree.body:
+            for call in ast.walk(statement) if not isinstance(statement, (ast.FunctionDef, ast.ClassDef)) else ():
+                if isinstance(call, ast.Call) and getattr(call.func, "attr", getattr(call.func, "id", None)) == name:
+                    call.keywords.append(ast.keyword("unknown", ast.Constant(0)))
+                    return before, ast.fix_missing_locations(tree)
+        before.append(part.source)
+    return None
+
+
+@pytest.mark.parametrize("path", passing_on())
+def test_no_name_of_an_argument_is_ignored(path, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    before, call = call_in(path)
+    scope = dict(example_runs.NAMES)
+    with example_runs.surroundings(), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for source in before:
+            exec(compile(source, path, "exec"), scope)
+        with pytest.raises((TypeError, ValueError, sg.errors.ArgumentError), match="unknown"):
+            exec(compile(call, path, "exec"), scope)

@@ -97,14 +97,17 @@ def _explain(error: BaseException) -> None:
         users, entry = (users if is_internal(entry.tb_frame) else entry), entry.tb_next
     if found is None or users is None:
         return
-    function = called_at(users.tb_frame, users.tb_lasti)
+    function, words = called_at(users.tb_frame, users.tb_lasti)
     if function is None:
         function = _public(found["name"])
     called = found["name"].rpartition(".")[2].strip("_")
-    if called not in ("init", "method", getattr(function, "__name__", "").strip("_")):  # it is the user's, called by ours
+    its_own = called in ("init", "method", getattr(function, "__name__", "").strip("_"))
+    if found["wrong"] not in words and not its_own:  # a function of the user's, called by ours
         return
     if _is_ours(function) or _is_ours(type(getattr(function, "__self__", None))):
-        error.add_note(_meant(function, found["wrong"]))
+        error.args = (str(error).replace(found["name"], _written(function), 1), *error.args[1:])
+        if note := _meant(function, found["wrong"]):
+            error.add_note(note)
 
 
 DEFECT = """\
@@ -137,28 +140,43 @@ def _public(name: str) -> Any:
     return None
 
 
+def _written(function: Any) -> str:
+    """The name of a function as its caller knows it; that of Python's error may be one of those inside."""
+    if inspect.isclass(function):
+        return f"{function.__name__}.__init__"
+    owner = getattr(function, "__self__", None)
+    name: str = function.__qualname__.rpartition(">.")[2]
+    return f"{type(owner).__name__}.{function.__name__}" if _is_ours(type(owner)) else name
+
+
 def _meant(function: Any, wrong: str | None) -> str:
-    """The name of the argument that comes nearest to a wrong one; else how the function is called."""
+    """The name of the argument that comes nearest to a wrong one; else how the function is called, unless it passes on what
+    it gets."""
     signature = inspect.signature(function)
     named = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    words = {twin: name for name in named for pair in TWINS if name in pair for twin in pair} | {name: name for name in named}
+    words = {twin: name for name in named for pair in TWINS if name in pair for twin in pair}
+    taken = inspect.unwrap(function, stop=lambda inner: hasattr(inner, "synonyms"))
+    words |= {name: name for name in (*getattr(taken, "synonyms", ()), *named)}
     near = difflib.get_close_matches(wrong or "", words, 1)
     if near:
         return f"  did you mean {words[near[0]]}=?"
+    if any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
+        return ""
     shown = [p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name != "self"]
     return f"  call it as {function.__name__}{signature.replace(parameters=shown, return_annotation=signature.empty)}"
 
 
-def called_at(frame: FrameType, instruction: int) -> Any:
-    """The function that an instruction calls, where the source names it by names and attributes alone; else None."""
+def called_at(frame: FrameType, instruction: int) -> tuple[Any, list[str | None]]:
+    """The function that an instruction calls, where the source names it by names and attributes alone; else None. And the
+    names of arguments that are written there."""
     line, end_line, column, end_column = list(frame.f_code.co_positions())[instruction // 2]
     if line is None or end_line is None or column is None or end_column is None:
-        return None
+        return None, []
     lines = [linecache.getline(frame.f_code.co_filename, i).encode() for i in range(line, end_line + 1)]
     lines[-1] = lines[-1][:end_column]
     lines[0] = lines[0][column:]  # after the end, which may be in the same line
     call = ast.parse(b"(" + b"".join(lines) + b")", mode="eval").body
-    return _value(call.func, frame) if isinstance(call, ast.Call) else None
+    return (_value(call.func, frame), [word.arg for word in call.keywords]) if isinstance(call, ast.Call) else (None, [])
 
 
 def _value(expression: ast.expr, frame: FrameType) -> Any:

@@ -27,20 +27,30 @@ def script(obj: Scripted, optimize: Any = None, _frames_up: int = 0, _rcb: Any =
 
 
 def trace(
-    func: Scripted, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True, *args: Any, **named: Any
-) -> Scripted:
+    func: Scripted, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True,
+    check_inputs: Any = None, check_tolerance: float = 1e-5, strict: bool = True, example_kwarg_inputs: Any = None,
+) -> Scripted:  # fmt: skip
     """The function or module itself, after a call with the example: branches are taken anew in each call, where PyTorch
     repeats those of the example. Raises what the call raises."""
-    if example_inputs is not None:
+    if example_kwarg_inputs is not None:
+        func(**example_kwarg_inputs)  # type: ignore[operator]
+    elif example_inputs is not None:
         given = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
         func(*given)  # type: ignore[operator]
     return func
 
 
-def trace_module(mod: Scripted, inputs: dict[str, Any], *args: Any, **named: Any) -> Scripted:
+def trace_module(
+    mod: Scripted, inputs: dict[str, Any], optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
+    check_tolerance: float = 1e-5, strict: bool = True, example_inputs_is_kwarg: bool = False,
+) -> Scripted:  # fmt: skip
     """The module itself, after a call of each method that `inputs` names."""
     for name, given in inputs.items():
-        getattr(mod, name)(*(given if isinstance(given, tuple) else (given,)))
+        method = getattr(mod, name)
+        if example_inputs_is_kwarg:
+            method(**given)
+        else:
+            method(*(given if isinstance(given, tuple) else (given,)))
     return mod
 
 

@@ -194,7 +194,9 @@ class profile:
         self, *, activities: Iterable[ProfilerActivity] | None = None,
         schedule: Callable[[int], ProfilerAction] | None = None, on_trace_ready: Callable[[Any], Any] | None = None,
         record_shapes: bool = False, profile_memory: bool = False, with_stack: bool = False, with_flops: bool = False,
-        with_modules: bool = False, **options: Any,
+        with_modules: bool = False, experimental_config: Any = None,
+        execution_trace_observer: Any = None, acc_events: bool = False, use_cuda: bool | None = None,
+        custom_trace_id_callback: Any = None, post_processing_timeout_s: float | None = None,
     ):  # fmt: skip
         self.schedule = (lambda step: ProfilerAction.RECORD) if schedule is None else schedule
         self.on_trace_ready = on_trace_ready

@@ -83,7 +83,10 @@ class DistributedDataParallel(Module, Joinable):
         self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0,
         broadcast_buffers: bool = True, init_sync: bool = True, process_group: Any = None, bucket_cap_mb: float | None = None,
         find_unused_parameters: bool = False, check_reduction: bool = False, gradient_as_bucket_view: bool = False,
-        static_graph: bool = False, shard: str | None = None, **ignored: Any,
+        static_graph: bool = False, shard: str | None = None,
+        delay_all_reduce_named_params: Any = None, param_to_hook_all_reduce: Any = None, mixed_precision: Any = None,
+        device_mesh: Any = None, skip_all_reduce_unused_params: bool = False, bucket_cap_mb_list: Any = None,
+        batched_grad_copy: bool = False, forward_sync_buffers: bool | None = None,
     ):  # fmt: skip
         from ..distributed.process_groups import member
 

@@ -2500,7 +2500,7 @@ class Tensor:
     def retains_grad(self) -> builtins.bool:
         """Whether `backward` keeps the gradient of this tensor though it is no leaf."""
 
-    def roll(self, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
+    def roll(self, shifts: Any, dims: Any = None, *, axis: Any = None) -> Tensor:
         """`input` with elements moved by `shifts` along `dims`, round the end, in memory of its own; of the flattened one
         without
         dims.
@@ -2510,7 +2510,7 @@ class Tensor:
             tensor([3, 1, 2])
         """
 
-    def rot90(self, k: builtins.int = 1, dims: Any = (0, 1), *, dim: Any = (0, 1), axis: Any = (0, 1)) -> Tensor:
+    def rot90(self, k: builtins.int = 1, dims: Any = (0, 1)) -> Tensor:
         """`input` turned k times by 90 degrees in the plane of two axes, from the first to the second."""
 
     def round(self, *, decimals: builtins.int = 0) -> Tensor:
@@ -6211,7 +6211,6 @@ class Functions:
         dims: Any = None,
         *,
         out: Tensor | tuple[Tensor, ...] | None = None,
-        dim: Any = None,
         axis: Any = None,
     ) -> Tensor:
         """`input` with elements moved by `shifts` along `dims`, round the end, in memory of its own; of the flattened one
@@ -6224,15 +6223,7 @@ class Functions:
         """
 
     @staticmethod
-    def rot90(
-        input: Any,
-        k: int = 1,
-        dims: Any = (0, 1),
-        *,
-        out: Tensor | tuple[Tensor, ...] | None = None,
-        dim: Any = (0, 1),
-        axis: Any = (0, 1),
-    ) -> Tensor:
+    def rot90(input: Any, k: int = 1, dims: Any = (0, 1), *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """`input` turned k times by 90 degrees in the plane of two axes, from the first to the second."""
 
     @staticmethod
@@ -6895,15 +6886,7 @@ class Functions:
         `numpy.array_split`."""
 
     @staticmethod
-    def tensordot(
-        a: Any,
-        b: Any,
-        dims: Any = 2,
-        *,
-        out: Tensor | tuple[Tensor, ...] | None = None,
-        dim: Any = 2,
-        axis: Any = 2,
-    ) -> Tensor:
+    def tensordot(a: Any, b: Any, dims: Any = 2, *, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor:
         """Sums of products over axes of a and of b: `dims` of a's last and b's first, or two lists of axes."""
 
     @overload

@@ -26,7 +26,7 @@ __all__ = [
 
 PACKAGE = __package__.partition(".")[0]
 SAME = (
-    ("dim", "axis", "dims", "axes"), ("keepdim", "keepdims"), ("input", "x", "self", "a", "A", "tensor"),
+    ("dim", "axis"), ("dims", "axes"), ("keepdim", "keepdims"), ("input", "x", "self", "a", "A", "tensor"),
     ("other", "y", "B", "b"), ("correction", "ddof"), ("n", "k"), ("size", "shape"), ("tensors", "xs", "arrays"),
     ("split_size_or_sections", "split_size"),
     ("indices_or_sections", "tensor_indices_or_sections", "split_size_or_sections", "indices", "sections"),

@@ -250,6 +250,10 @@ def _c2r(name: str, x: Any, s: Any, dim: Any, norm: Any, inverse: bool) -> Tenso
     return apply(c2r_op, x, axis=axes[-1], n=n, norm=scale)
 
 
+AXES = {"axes": "dim"}
+"""NumPy's name of several axes."""
+
+
 def _family(stem: str, transform: Callable[..., Tensor], inverse: bool, doc: str) -> None:
     """`stem` along one axis, `stem2` along the last two, `stemn` along several."""
     one, two, several = stem, f"{stem}2", f"{stem}n"
@@ -264,14 +268,14 @@ def _family(stem: str, transform: Callable[..., Tensor], inverse: bool, doc: str
         return transform(several, input, s, dim, norm, inverse)
 
     sizes = "norm: 'backward' scales the inverse by 1/n, 'forward' the forward transform, 'ortho' both by 1/sqrt(n)."
-    for name, function, where in (
-        (one, along, "along `dim`, of n elements: cut, or with zeros after them"),
-        (two, plane, "along the last two axes, or `dim`, of `s` elements"),
-        (several, space, "along all axes, or `dim`, of `s` elements"),
+    for name, function, where, words in (
+        (one, along, "along `dim`, of n elements: cut, or with zeros after them", {}),
+        (two, plane, "along the last two axes, or `dim`, of `s` elements", AXES),
+        (several, space, "along all axes, or `dim`, of `s` elements", AXES),
     ):
         function.__name__ = function.__qualname__ = name
         function.__doc__ = f"{doc} {where}. {sizes} Raises ArgumentError, and DTypeError for a wrong kind of numbers."
-        FFT[name] = spelled(function)
+        FFT[name] = spelled(function, words)
 
 
 _family("fft", _c2c, False, "The discrete Fourier transform")
@@ -299,7 +303,7 @@ def _shift(name: str, sign: int, doc: str) -> None:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    FFT[name] = spelled(function)
+    FFT[name] = spelled(function, AXES)
 
 
 _shift("fftshift", 1, "The frequencies in ascending order: 0 goes to the middle, along all axes or `dim`.")

@@ -90,7 +90,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     return swapped
 
 
-@torch_function(cached=routed)
+@torch_function(words={"axis": "dims"}, cached=routed)
 def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     """`input` with elements moved by `shifts` along `dims`, round the end, in memory of its own; of the flattened one without
     dims.

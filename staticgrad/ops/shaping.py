@@ -524,7 +524,7 @@ def _numpy_flip(m: Any, axis: Any = None) -> Any:
     return backwards(m, normalize_axes(axis, ndim_of(m)))
 
 
-@torch_function(cached=routed)
+@torch_function(words={"axis": "dims"}, cached=routed)
 def flip(input: Any, dims: Any = (), *more: int) -> Tensor:
     """`input` in reverse order along each of `dims`, in memory of its own: integers, or one tuple of them.
 

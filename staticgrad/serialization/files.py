@@ -144,13 +144,14 @@ def load(
     f: a path, or a stream of bytes, which is read from its position to its end. map_location: a device, a dict of devices or
     a function; it can only name the CPU. No code of a file is executed: a `.pt` file holds a pickle, of which only containers,
     numbers, strings and tensors are understood. weights_only=False loads objects that
-    `save` pickled with the same words; do it with files that you trust. `pickle_module`, `mmap` and further arguments are
-    accepted and do nothing.
+    `save` pickled with the same words; do it with files that you trust. `pickle_module`, `mmap` and the further arguments
+    of `pickle.Unpickler` are accepted and do nothing.
 
     Raises SerializationError for objects that are not allowed, SafetensorsError or SerializationError for a damaged file,
     DeviceError for tensors that were on another device unless map_location names the CPU, and OSError.
     """
     check_location(map_location)
+    pickle.Unpickler(io.BytesIO(), **pickle_load_args)  # which refuses what PyTorch's refuses
     if isinstance(f, (str, os.PathLike)):
         source = os.fsdecode(f)
         with open(f, "rb") as stream:

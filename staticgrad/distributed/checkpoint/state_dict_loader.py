@@ -34,7 +34,7 @@ class CheckpointException(SerializationError):
 class FileSystemReader:
     """The folder of a checkpoint, for `load(..., storage_reader=)`."""
 
-    def __init__(self, path: str | os.PathLike[str], **ignored: Any):
+    def __init__(self, path: str | os.PathLike[str]):
         self.path = Path(path)
 
     def read_metadata(self) -> Metadata:

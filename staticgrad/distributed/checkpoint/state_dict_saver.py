@@ -37,7 +37,11 @@ class FileSystemWriter:
     """The folder of a checkpoint, for `save(..., storage_writer=)`. overwrite: whether it may have one already. Other arguments
     are for PyTorch's writer and have no effect."""
 
-    def __init__(self, path: str | os.PathLike[str], *ignored: Any, overwrite: bool = True, **also_ignored: Any):
+    def __init__(
+        self, path: str | os.PathLike[str], single_file_per_rank: bool = True, sync_files: bool = True, thread_count: int = 1,
+        per_thread_copy_ahead: int = 10_000_000, cache_staged_state_dict: bool = False, overwrite: bool = True,
+        serialization_format: Any = None,
+    ):  # fmt: skip
         self.path = Path(path)
         self.overwrite = overwrite
 
@@ -45,7 +49,11 @@ class FileSystemWriter:
 class DefaultSavePlanner:
     """Each value is written once, by the process that has the least to write, as `save` does it without a planner."""
 
-    def __init__(self, **ignored: Any):
+    def __init__(
+        self, flatten_state_dict: bool = True, flatten_sharded_tensors: bool = True,
+        dedup_replicated_tensors: bool | None = None, dedup_save_to_lowest_rank: bool = False,
+        enable_plan_caching: bool = False,
+    ):  # fmt: skip
         pass
 
 
@@ -73,11 +81,13 @@ def save(
 
 def async_save(
     state_dict: Mapping[str, Any], *, checkpoint_id: str | os.PathLike[str] | None = None, storage_writer: Any = None,
-    planner: Any = None, process_group: Any = None, no_dist: bool = False, use_collectives: bool = True, **ignored: Any,
+    planner: Any = None, process_group: Any = None, async_checkpointer_type: Any = None, async_stager: Any = None,
+    no_dist: bool = False, use_collectives: bool = True,
 ) -> Future[None]:  # fmt: skip
     """As `save`, and the program goes on once the values are copied: a thread writes them. Returns a future, whose `result()`
     waits for the end and raises what `save` would raise. Checkpoints are written in the order of the calls, and a process ends
-    after its last one. Other arguments are for PyTorch's stagers and have no effect."""
+    after its last one. `async_checkpointer_type` and `async_stager` are for
+    PyTorch's stagers and have no effect."""
     cut("distributed.checkpoint.async_save")
     of, _, write = _begin(state_dict, checkpoint_id, storage_writer, planner, process_group, no_dist)
     channel = of.channel()

@@ -78,9 +78,7 @@ def or_masks(*mask_mods: Mod) -> Mod:
     return mod
 
 
-def create_mask(
-    mod_fn: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = "cpu", **options: Any
-) -> Tensor:
+def create_mask(mod_fn: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = "cpu") -> Tensor:
     """The mask (B, H, Q_LEN, KV_LEN) of a function of four numbers, an extent of 1 for None.
 
     Examples:
@@ -95,9 +93,10 @@ def create_mask(
 
 def create_block_mask(
     mask_mod: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = "cpu", BLOCK_SIZE: Any = 128,
-    **options: Any,
+    _compile: bool = False, separate_full_blocks: bool = True, compute_dq_write_order: bool = False, dq_kv_order: bool = True,
 ) -> BlockMask:  # fmt: skip
-    """`create_mask` as an argument of `flex_attention`. There are no blocks that are left out: BLOCK_SIZE changes nothing."""
+    """`create_mask` as an argument of `flex_attention`. There are no blocks that are left out: BLOCK_SIZE and what comes after
+    it change nothing."""
     return BlockMask(create_mask(mask_mod, B, H, Q_LEN, KV_LEN), mask_mod)
 
 
