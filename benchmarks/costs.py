@@ -49,7 +49,7 @@ TAIL = """
 
 - `import staticgrad` loads NumPy, and neither Numba, LLVM, networkx nor SciPy: they come when something needs them.
 - The first process on a machine compiles kernels, in worker processes beside it. `staticgrad cache warm` compiles the common
-  ones ahead of time, and [Performance](speed.md#ship-a-step) shows how to ship a step with its kernels.
+  ones ahead of time, and [Performance](speed.md#export-and-ship-a-compiled-step) shows how to ship a step with its kernels.
 - `STATICGRAD_CACHE_LIMIT=500MB` bounds the cache (2 GB otherwise); `staticgrad cache info` shows what is in it.
 - A model that runs for a few steps only is done sooner in eager mode: `STATICGRAD_EAGER=numpy` compiles nothing at all.
 """

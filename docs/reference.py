@@ -192,7 +192,7 @@ def index() -> str:
     parts = [
         f"## {letter}\n\n" + ", ".join(f"[`{short(p)}`][{names()[p]}]" for p in own) for letter, own in sorted(letters.items())
     ]
-    return "\n\n".join(["# All names", "Every public name. The search finds them, too.", *parts]) + "\n"
+    return "\n\n".join(["# Index of names", "Every public name. The search finds them, too.", *parts]) + "\n"
 
 
 def directive(path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import importlib.util
 import inspect
@@ -43,7 +44,7 @@ MENU = [
             {"Debugging": "debugging.md"},
             {"Performance": "speed.md"},
             {"What it costs": "costs.md"},
-            {"Past one machine": "scale.md"},
+            {"Several machines": "scale.md"},
             {"Extending": "extending.md"},
             {"Interchange": "interchange.md"},
             {"Examples": "examples.md"},
@@ -136,17 +137,14 @@ def recipes() -> dict[str, str]:
 
 
 PROMINENT = {
-    "start.md": 8.0,
-    "modes.md": 2.0,
-    "recipes/": 2.0,
-    "architecture.md": 0.2,
-    "changelog.md": 0.2,
-    "contributing.md": 0.3,
-    "glossary.md": 0.5,
-    "reference/nn/": 6.0,
-    "reference/optim/": 6.0,
-    "reference/functional/": 2.0,
-    "reference/functions/": 0.5,
+    "start.md": 4.0,
+    **dict.fromkeys(("modes.md", "from_", "tour.md", "debugging.md", "speed.md", "costs.md", "scale.md", "extending.md"), 3.0),
+    **dict.fromkeys(("interchange.md", "numerics.md", "reference/nn/"), 3.0),
+    **dict.fromkeys(("architecture.md", "torch_", "tf1_names.md", "onnx_cases.md"), 0.2),
+    **dict.fromkeys(("glossary.md", "contributing.md", "programs.md", "performance.md", "digits.md"), 0.3),
+    **dict.fromkeys(("changelog.md", "reference/index.md"), 0.1),
+    "reference/functional/": 1.2,
+    "reference/tensors/": 0.8,
     "reference/distributions/": 0.5,
 }
 """How much more than other pages a page counts in the search, by the beginning of its path."""
@@ -194,6 +192,13 @@ def on_post_page(output: str, page: Any, **given: Any) -> str:
     )
 
 
+def on_post_build(config: Any) -> None:
+    """The search leaves out the words of a question that say nothing of its subject; see `search.js`."""
+    (worker,) = (Path(config["site_dir"]) / "assets/javascripts/workers").glob("search.*.js")
+    theirs = worker.read_text(encoding="utf-8")
+    worker.write_text(Path(__file__).with_name("search.js").read_text(encoding="utf-8") + theirs, encoding="utf-8")
+
+
 def bars(markdown: str) -> str:
     """The table of steps as a chart: how many times as long the fastest peer takes, on a logarithmic axis."""
     lines = markdown[markdown.index("## Steps") :].splitlines()
@@ -236,17 +241,19 @@ class RunTime(griffe.Extension):
             module, source = importlib.import_module(path), pkg[path.partition(".")[2]]
             for name in _reference().exports(module):
                 member, value = source.members.get(name), getattr(module, name)
-                if inspect.isclass(value) and member is not None and member.is_alias and not _resolves(member):
-                    source.set_member(name, _made(name, value, source))
-                elif callable(value) and (member is None or (not member.is_alias and member.is_attribute)):
-                    source.set_member(name, _function(name, value))
+                if callable(value) and (member is None or _is_attribute(member)):
+                    source.set_member(name, _made(name, value))
         functions = importlib.import_module("staticgrad.torch_names").__all__
         for name in _reference().exports(sg):
             value, member = getattr(sg, name), pkg.members.get(name)
             if member is None and name in functions:  # exported without being named in the source
                 pkg.set_member(name, griffe.Alias(name, f"staticgrad.torch_names.{name}", parent=pkg))
-            elif member is None or (member.is_alias and not _resolves(member)):  # a class, or a number, made at run time
-                pkg.set_member(name, _made(name, value, pkg))
+            elif callable(value) and (member is None or _is_attribute(member)):
+                pkg.set_member(name, _made(name, value))
+            elif member is None or (member.is_alias and not _resolves(member)):  # a number that is made at run time
+                pkg.set_member(
+                    name, griffe.Attribute(name, docstring=griffe.Docstring(inspect.getdoc(value) or ""), parent=pkg)
+                )
             elif member.is_alias and member.final_target.is_module:  # a name that a module has too
                 pkg.set_member(name, griffe.Alias(name, f"{value.__module__}.{value.__qualname__}", parent=pkg))
         _complete(pkg)
@@ -269,7 +276,23 @@ def _complete(pkg: griffe.Module) -> None:
             doc = member.docstring.value if member.docstring else ""
             member.docstring = griffe.Docstring(reference.completed(path, doc), parent=member)
             if member.is_class:
+                for base in inspect.getmro(reference.value_of(path)):
+                    _hide_data(pkg, base)
                 _complete_members(member, reference.value_of(path))
+
+
+ATTRIBUTES = frozenset(
+    ("Distribution.arg_constraints", "DistributedDataParallel.require_forward_param_sync", "Graph.outputs",
+     "Module.call_super_init", "Plan.ir", "Plan.strict", "Variable.initializer")
+)  # fmt: skip
+"""Data of objects that users read or set."""
+
+
+def _hide_data(pkg: griffe.Module, cls: type) -> None:
+    """What is no method and no property of a class is not public."""
+    for name, member in _written(pkg, cls).items():
+        if member.is_attribute and "property" not in member.labels and f"{cls.__name__}.{name}" not in ATTRIBUTES:
+            member.parent.del_member(name)
 
 
 def _complete_members(source: griffe.Class, cls: type) -> None:
@@ -289,17 +312,29 @@ def _resolves(member: griffe.Alias) -> bool:
         return False
 
 
-def _written(pkg: griffe.Module, base: type) -> set[str]:
-    """The members of a class that its source has."""
-    if not base.__module__.startswith("staticgrad."):
-        return set()
-    path = f"{base.__module__.partition('.')[2]}.{base.__qualname__}"
-    return set(pkg[path].members)
+def _written(pkg: griffe.Module, base: type) -> dict[str, Any]:
+    """The members of a class that its source has; none of a class that a function makes."""
+    path = f"{base.__module__}.{base.__qualname__}".partition(".")[2]
+    with contextlib.suppress(KeyError):
+        return dict(pkg[path].members) if base.__module__.startswith("staticgrad.") else {}
+    return {}
 
 
-def _made(name: str, value: Any, module: griffe.Module) -> griffe.Attribute:
-    """A class, or a number, made at run time."""
-    return griffe.Attribute(name, docstring=griffe.Docstring(inspect.getdoc(value) or ""), parent=module)
+def _is_attribute(member: Any) -> bool:
+    """Whether the source has an assignment there: what is assigned has a signature only at run time."""
+    if not member.is_alias:
+        return bool(member.is_attribute)
+    return not _resolves(member) or member.final_target.is_attribute
+
+
+def _made(name: str, value: Any) -> griffe.Class | griffe.Function:
+    """A class or a function made at run time."""
+    if not inspect.isclass(value):
+        return _function(name, value)
+    made = griffe.Class(name)
+    made.docstring = griffe.Docstring(inspect.getdoc(value) or "", parent=made)
+    made.set_member("__init__", _function("__init__", value))
+    return made
 
 
 def _function(name: str, value: Any) -> griffe.Function:
