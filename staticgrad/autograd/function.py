@@ -19,6 +19,7 @@ import numpy as np
 from ..autodiff import messages
 from ..base.types import INEXACT, shape_text
 from ..eager.backward_hooks import Cotangents
+from ..eager.calls.composite_records import PartRecord
 from ..eager.conversion import is_tensor
 from ..eager.grad_mode import modes, no_grad
 from ..eager.inplace import record_change
@@ -131,14 +132,13 @@ class FunctionRecord(Record):
 
     __slots__ = ("function", "makers", "parts", "result_types")
 
+    opaque = True
     function: Any
     """The ctx."""
     makers: list[weakref.ref[Record] | None]
     """The records of the results."""
     parts: tuple[int, ...]
     """The places of its operands among the arguments of `forward`."""
-    result_types: tuple[tuple[tuple[int, ...], np.dtype] | None, ...]
-    """Shapes and dtypes of the results; None for one that is no tensor."""
 
     @property
     def results(self) -> int:
@@ -170,42 +170,25 @@ class FunctionRecord(Record):
         reference = self.makers[number]
         found = None if reference is None else reference()
         if found is None:
-            found = ResultRecord(self, number)
+            found = ResultRecord(self, number, _nothing(self.result_types[number]))
             self.makers[number] = weakref.ref(found)
         return found
 
 
-class ResultRecord(Record):
+class ResultRecord(PartRecord):
     """One of several results of a Function."""
 
-    __slots__ = ("call", "output_nr")
-
-    def __init__(self, call: FunctionRecord, number: int):
-        shape, dtype = cast("Any", call.result_types[number])
-        self.call = call
-        self.output_nr = number
-        super().__init__(RESULT, (FreedTensor(shape, dtype, call),), {}, np.broadcast_to(np.zeros((), dtype), shape))
-
-    def name(self) -> str:
-        return self.call.name()
+    __slots__ = ()
 
     @property
     def node(self) -> Any:
         return self.call.node
-
-    def free(self) -> None:
-        """It saved nothing."""
-
-
-def _result_cotangent(g: Any, record: Any, out: Any, call: Any) -> Any:
-    return Cotangents({record.output_nr: g})
 
 
 def _refused(*types: Any, **attrs: Any) -> Any:
     raise ArgumentError("a call of an autograd.Function is no operation of a graph")
 
 
-RESULT = OpDef("function_result", _refused, _refused, vjp=(_result_cotangent,))
 CALL = OpDef("function", _refused, _refused, vjp=lambda i: _refused, vjp_all=lambda *args: _run_backward(*args))
 
 

@@ -119,6 +119,8 @@ class BackwardEngine(Hooked):
         self.seeds = seeds
         self.inside = inside
         self.done: list[Record] = []
+        self.passed: list[Found] = []
+        """The parts of the pass that plans have done."""
         self.callbacks: list[Callable[[], Any]] = []
         self.retained: list[tuple[Tensor, Any]] = []
         self.owned: set[Any] = set()
@@ -165,10 +167,8 @@ class BackwardEngine(Hooked):
         finally:
             mode.grad, mode.arrays, mode.engine = saved
         if not retain:
-            for record in done:
-                record.free()
-            if found is not None:
-                found.free()
+            for passed in (*done, *self.passed):
+                passed.free()
 
     def call_back(self) -> None:
         """Call what hooks queued during the pass, now that it has ended."""
@@ -245,16 +245,25 @@ class BackwardEngine(Hooked):
                     former = found.get(key)
                     found[key] = leaf, cotangent if former is None else self.total(key, former[1], cotangent)
 
-    def _go_on(self, found: Found) -> None:
-        """Take over from a plan."""
-        for leaf, g in found.leaves:
-            self.pass_on((0, id(leaf), leaf), g)
-            if id(g) not in found.shared:
-                self.owned.add(id(leaf))
-        for record, g in found.rest:
-            self.add(record, g)
-            if id(g) not in found.shared:
-                self.owned.add(record)
+    def _go_on(self, begun: Found) -> None:
+        """Take over from a plan, which goes on where this has visited what the plan doesn't pass."""
+        found: Found | None = begun
+        while found is not None:
+            self.passed.append(found)
+            for leaf, g in found.leaves:
+                self.pass_on((0, id(leaf), leaf), g)
+                if id(g) not in found.shared:
+                    self.owned.add(id(leaf))
+            for record, g in found.rest:
+                self.add(record, g)
+                if id(g) not in found.shared:
+                    self.owned.add(record)
+            for record in found.visited:
+                g = self.cotangents.pop(record, None)
+                if g is not None:
+                    self.done.append(record)
+                    self.visit(record, g)
+            found = found.following(self.cotangents)
 
     def _begin(self, root: Tensor, g: Any) -> None:
         """Add to the cotangent of a tensor, if it is a way to a target."""

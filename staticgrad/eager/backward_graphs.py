@@ -1,7 +1,7 @@
-"""The backward pass of a tape as a graph, built from the form of the tape by the rules of its ops.
+"""The backward pass of a tape as graphs, built from the form of the tape by the rules of its ops.
 
-The values that the tape holds are placeholders. The graph may end before the leaves: a record whose cotangents no plan computes
-is left to the engine, and so are all records before it.
+The values that the tape holds are placeholders. A graph may end before the leaves: a record whose cotangents no plan computes
+is left to the engine, as a call of the user's function. The next graph goes on from the cotangents that the engine has then.
 """
 
 from __future__ import annotations
@@ -53,11 +53,32 @@ class Backward(NamedTuple):
     passes: Passes
 
 
-def backward_graph(form: Form) -> Backward | None:
-    """None where there is nothing to compute."""
-    built = _Builder(form)
-    built.differentiate()
-    return built.result()
+MOST = 32
+"""Parts of a backward pass, after which the engine does the rest."""
+
+
+def backward_graphs(form: Form) -> list[Backward]:
+    """The parts of the pass, one after another; nothing where there is nothing to compute."""
+    parts: list[Backward] = []
+    begin: Begin = [((root, None), ("seed", i, 0)) for i, root in enumerate(form.roots)]
+    while begin and len(parts) < MOST:
+        built = _Builder(form)
+        built.differentiate(begin)
+        if not parts or built.planned:
+            part = built.result()
+            if part is None:
+                break
+            parts.append(part)
+        else:  # more records for the engine, at once
+            parts[-1].passes.left.extend(built.left)
+        begin = built.following()
+    while parts and not parts[-1].passes.planned:
+        parts.pop()
+    return parts
+
+
+Begin = list[tuple[Place, Source]]
+"""The cotangents from which a part goes on."""
 
 
 class _Left(Exception):
@@ -73,8 +94,10 @@ class _Builder(Pull[int]):
         self.fed: dict[Source, Symbol] = {}
         self.values: dict[int, Symbol] = {}
         self.ends: list[int] = []
-        """The records that are left to the engine and get a cotangent from the graph."""
-        self.left: set[int] = set()
+        """The records that get a cotangent from the graph which is not passed on in it."""
+        self.left: list[int] = []
+        """Those of them that no plan passes."""
+        self.later: set[int] = set()
         """Those, and all that they were made of."""
         self.planned: set[int] = set()
         self.ages = {number: -i for i, number in enumerate(form.order)}
@@ -84,12 +107,21 @@ class _Builder(Pull[int]):
             self.needed = dict.fromkeys(form.targets, ())
             self.needed.update(between(reversed(form.order), self._operands, form.targets))
 
-    def differentiate(self) -> None:
-        for i, root in enumerate(self.form.roots):
-            if self.needed is None or root in self.needed:
-                row = self.form.rows[root]
-                self.add(root, self._fed(("seed", i, 0), row.shape, row.dtype))
+    def differentiate(self, begin: Begin) -> None:
+        for (number, part), source in begin:
+            if self.needed is None or number in self.needed:
+                row = self.form.rows[number]
+                kinds = row.results or (row.call.kinds if row.call is not None else ())
+                g = self._fed(source, *((row.shape, row.dtype) if part is None else kinds[part]))
+                self.add(number, g if part is None else Parts({part: g}))
         self.walk()
+
+    def following(self) -> Begin:
+        """The cotangents that the engine has when it has visited what is left."""
+        made = [place for number in self.left for _, place in self.edges(number) if place >= 0]
+        kept = [(number, part) for number in self.ends if number not in self.left for _, part in self._end(number)]
+        places = dict.fromkeys([*kept, *[(number, None) for number in made]])
+        return [((number, part), ("pending", number, -1 if part is None else part)) for number, part in places]
 
     def age(self, number: int) -> int:
         return self.ages[number]
@@ -110,19 +142,23 @@ class _Builder(Pull[int]):
             super().add(place, g)
 
     def visit(self, number: int, g: Any) -> None:
+        if number in self.later:
+            self.note(number, g)
+            self.ends.append(number)
+            return
         try:
-            if number in self.left:
-                self.note(number, g)
-                raise _Left
             super().visit(number, g)
         except _Left:
             self.ends.append(number)
-            self.left.update(reached([number], lambda n: [x for _, x in self._operands(n) if x >= 0 and x not in self.left]))
+            self.left.append(number)
+            self.later.update(reached([number], lambda n: [x for _, x in self._operands(n) if x >= 0 and x not in self.later]))
         else:
             self.planned.add(number)
 
     def rules(self, number: int, g: Any, edges: Sequence[Edge]) -> list[Any]:
         row, positions = self.form.rows[number], [edge[0] for edge in edges]
+        if row.results:
+            raise _Left
         if row.call is not None:
             return self._call(number, row, positions, g)
         if row.op is PART:
@@ -188,6 +224,9 @@ class _Builder(Pull[int]):
         if operand < 0:
             leaf = self.form.leaves[~operand]
             return self._fed(("leaf", ~operand, 0), leaf.shape, leaf.dtype)
+        if self.form.opaque(operand):
+            row = self.form.rows[operand]
+            return self._fed(("operand", number, position), row.shape, row.dtype)
         return self._value(operand)
 
     def _value(self, number: int) -> Symbol:
@@ -210,7 +249,7 @@ class _Builder(Pull[int]):
         if not isinstance(row.op.emit, View) or len(row.operands) != 1:
             return None
         (operand,) = row.operands
-        return operand if isinstance(operand, int) and operand >= 0 else None
+        return operand if isinstance(operand, int) and operand >= 0 and not self.form.opaque(operand) else None
 
     # the result -------------------------------------------------------------------------------------------------------
 
@@ -222,8 +261,6 @@ class _Builder(Pull[int]):
         else:
             wanted = [place for place in dict.fromkeys(form.targets) if place in self.found and place not in self.ends]
             ends += [Cotangent((place, None), self.found[place]) for place in wanted]
-            if any(place in self.ends or (place >= 0 and place not in self.planned) for place in form.targets):
-                return None  # the engine takes note of the cotangents of targets that it visits
         sources = {symbol.node: source for source, symbol in self.fed.items()}
         kept: list[Place] = []
         fetches: list[Node] = []
@@ -250,7 +287,7 @@ class _Builder(Pull[int]):
         rows = [Rows(leaf, how, [found[part] for part in how.parts]) for leaf, how in sparse]
         valued = {*reached([*fetches, *[view.node for view in views]], _values_read)}
         shapes = {sources[n] for n in feeds if n not in valued}
-        passes = Passes([sources[n] for n in feeds], bool(fetches), kept, steps, rows, self.planned, shapes)
+        passes = Passes([sources[n] for n in feeds], bool(fetches), kept, steps, rows, self.planned, shapes, self.left)
         return Backward(self.graph, feeds, fetches, passes)
 
     def _end(self, number: int) -> list[tuple[Any, int | None]]:

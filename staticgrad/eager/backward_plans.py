@@ -22,7 +22,7 @@ from .calls.composite_records import PART
 from .calls.kernels import NONE, OFF, STEPS, USES, Call, Computation, Maker, program_of, requests, uses_of
 from .grad_mode import modes
 from .sparse_gradients import DeferredGradient, deferred
-from .tape import Record
+from .tape import Record, tick
 from .tape_form import Form, Guards, Kind, Passes, form_of
 from .tensor import Tensor, ndarray, wrap
 
@@ -43,37 +43,51 @@ NOTHING: frozenset[int] = frozenset()
 
 
 class Found(NamedTuple):
-    """What a plan computed. leaves: the gradients of leaves, or of targets; rows: those of leaves that are made of a few rows
-    when they are read; rest: cotangents with which the engine goes on at records; shared: ids of those that are views of what
-    the tape holds, or of seeds. Nobody else holds the others."""
+    """What a part of a plan computed. leaves: the gradients of leaves, or of targets; rows: those of leaves that are made of a
+    few rows when they are read; rest: cotangents with which the engine goes on at records, and visits some at once (`visited`);
+    shared: ids of those that are views of what the tape holds, or of seeds. Nobody else holds the others."""
 
     leaves: list[tuple[Tensor, np.ndarray]]
     rows: list[tuple[Tensor, DeferredGradient]]
     rest: list[tuple[Record, Any]]
-    plan: TapePlan
-    matched: tuple[Any, ...]
-    """See `Guards`."""
+    tape: Tape
+    part: int
     shared: Set[int] = NOTHING
+
+    @property
+    def visited(self) -> list[Record]:
+        """The records that the engine passes before the next part."""
+        return [self.tape.records[number] for number in self.tape.plan.parts[self.part].passes.left]
+
+    def following(self, cotangents: dict[Record, Any]) -> Found | None:
+        """What the next part computes of the cotangents that the engine has, from which it takes them; None where there is no
+        such part, and where the engine has to do it."""
+        plan, number = self.tape.plan, self.part + 1
+        return plan.parts[number].following(self.tape, number, cotangents) if number < len(plan.parts) else None
 
     def free(self) -> None:
         """See `Record.free`."""
-        self.plan.guards.free(*self.matched[1:])
+        self.tape.plan.guards.free[self.part](self.tape.records, self.tape.leaves)
 
 
-class TapePlan:
-    """The plan of a form, with its guard."""
+class Tape(NamedTuple):
+    """A tape that has the form of a plan. records, leaves, arrays: see `Guards`; clock: when this was found."""
 
-    __slots__ = (
-        "call", "computes", "form", "guards", "match", "moved", "numbers", "passes", "places", "plain", "rows", "size",
-        "targets",
-    )  # fmt: skip
+    plan: TapePlan
+    targets: Sequence[Tensor] | None
+    records: Sequence[Record]
+    leaves: Sequence[Tensor]
+    arrays: Sequence[Sequence[np.ndarray]]
+    clock: int
 
-    def __init__(self, form: Form, passes: Passes, guard: bytes = b""):
-        """guard: `Guards.code` of such a form."""
-        self.form, self.passes = form, passes
-        self.size = form.size
-        self.guards = Guards(form, passes, guard)
-        self.match = self.guards.match
+
+class Part:
+    """A part of the plan of a form: all of it, or what is between two visits of the engine."""
+
+    __slots__ = ("call", "computes", "moved", "numbers", "passes", "pending", "places", "plain", "rows", "targets")
+
+    def __init__(self, form: Form, passes: Passes, call: Call):
+        self.passes, self.call = passes, call
         self.places = passes.places
         chains = [steps for _, steps in passes.moved]
         self.moved = [(*place, steps, chains.index(steps)) for place, steps in passes.moved]
@@ -86,20 +100,31 @@ class TapePlan:
         wanted = form.targets if form.targets is not None else ()
         self.targets = {place: i for i, place in enumerate(wanted) if place in passes.planned}
         """The numbers of the targets that are results of records."""
-        self.call: Call = NONE
+        self.pending = [(i, n, part) for i, (kind, n, part) in enumerate(passes.sources) if kind == "pending"]
 
-    def __reduce__(self) -> Any:
-        return TapePlan, (self.form, self.passes, self.guards.code)
+    def following(self, tape: Tape, number: int, cotangents: dict[Record, Any]) -> Found | None:
+        """See `Found.following`."""
+        if tape.plan.guards.changed[number - 1](tape.records, tape.leaves, tape.clock):
+            return None
+        arrays, parts = [*tape.arrays[number]], dict.fromkeys((n for _, n, _ in self.pending), 0)
+        for i, n, part in self.pending:
+            g = cotangents.get(tape.records[n])
+            if part >= 0 and g is not None:
+                g, parts[n] = g.get(part), parts[n] + 1
+            if g.__class__ is not ndarray:
+                return None
+            arrays[i] = g
+        if any(count and count != len(cotangents[tape.records[n]]) for n, count in parts.items()):
+            return None
+        self.call.arrive()
+        found = self.run(tape, number, arrays)
+        if found is not None:
+            for n in parts:
+                del cotangents[tape.records[n]]
+        return found
 
-    def run(self, roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> Found | None:
-        """The pass; None, and nothing has happened, for a tape of another form."""
-        try:
-            matched = self.match(roots, seeds, targets)
-        except GradientError:  # an operand that was freed
-            return None
-        if matched is None:
-            return None
-        arrays, records, leaves = matched
+    def run(self, tape: Tape, part: int, arrays: Sequence[np.ndarray]) -> Found | None:
+        """None, and nothing has happened, where the engine has to do it."""
         values = self.call.run(*arrays) if self.computes else ()
         if values is None:
             for array in arrays:
@@ -108,43 +133,78 @@ class TapePlan:
             values = self._in_any_layout(arrays)
             if values is None:
                 return None
+        targets, records, leaves = tape.targets, tape.records, tape.leaves
         if self.plain:
             named = zip(self.numbers, values, strict=True)
-            return Found([(leaves[number], value) for number, value in named], [], [], self, matched)
-        placed = [(number, part, value) for (number, part), value in zip(self.places, values, strict=False)]
+            return Found([(leaves[number], value) for number, value in named], [], [], tape, part)
+        placed = [(number, result, value) for (number, result), value in zip(self.places, values, strict=False)]
         views: list[np.ndarray] = []
-        for i, (number, part, steps, first) in enumerate(self.moved):
+        for i, (number, result, steps, first) in enumerate(self.moved):
             views.append(steps(arrays) if first == i else views[first])
-            placed.append((number, part, views[i]))
+            placed.append((number, result, views[i]))
         found: list[tuple[Tensor, np.ndarray]] = []
         rest: list[tuple[Record, Any]] = []
-        for number, part, value in placed:
+        for number, result, value in placed:
             if number < 0:
                 found.append((leaves[~number], value))
             elif number in self.targets:
                 assert targets is not None
                 found.append((targets[self.targets[number]], value))
             else:
-                rest.append((records[number], value if part is None else Cotangents({part: value})))
+                rest.append((records[number], value if result is None else Cotangents({result: value})))
         rows: list[tuple[Tensor, DeferredGradient]] = []
         for number, how, parts in self.rows:
-            given = [values[part] if isinstance(part, int) else part(arrays) for part in parts]
-            if not self.computes and any(g.shape != part.type.shape for g, part in zip(given, how.parts, strict=True)):
+            given = [values[of] if isinstance(of, int) else of(arrays) for of in parts]
+            if not self.computes and any(g.shape != of.type.shape for g, of in zip(given, how.parts, strict=True)):
                 return None  # other numbers of rows, at which no plan has looked
-            if rest or targets is not None:  # the engine adds to arrays, and who asks for a gradient reads it
+            if rest or part or targets is not None:  # the engine adds to arrays, and who asks for a gradient reads it
                 found.append((leaves[number], how.make(given)))
             else:  # what it is made of has to be in memory that nobody else holds until then
-                own = [g if isinstance(part, int) else g.copy() for part, g in zip(parts, given, strict=True)]
+                own = [g if isinstance(of, int) else g.copy() for of, g in zip(parts, given, strict=True)]
                 rows.append((leaves[number], deferred(how, [wrap(g) for g in own])))
-        return Found(found, rows, rest, self, matched, {id(view) for view in views} if views else NOTHING)
+        return Found(found, rows, rest, tape, part, {id(view) for view in views} if views else NOTHING)
 
     def _in_any_layout(self, arrays: Sequence[np.ndarray]) -> Any:
         plan = self.call.plan
-        assert plan is not None
+        if plan is None:
+            return None
         for array, kind in zip(arrays, plan.feed_types, strict=True):
             if array.shape != kind.shape or array.dtype != kind.dtype:
                 return None
         return self.call.in_any_layout(*arrays)
+
+
+class TapePlan:
+    """The plan of a form, with its guard."""
+
+    __slots__ = ("form", "guards", "match", "parts", "size")
+
+    def __init__(self, form: Form, passes: Sequence[Passes], later: Sequence[Call], guard: bytes = b""):
+        """later: the calls of all parts but the first; guard: `Guards.code` of such a form."""
+        self.form, self.size = form, form.size
+        self.parts = [Part(form, each, call) for each, call in zip(passes, (NONE, *later), strict=True)]
+        self.guards = Guards(form, passes, guard)
+        self.match = self.guards.match
+
+    def __reduce__(self) -> Any:
+        return TapePlan, (self.form, [part.passes for part in self.parts], self.calls, self.guards.code)
+
+    @property
+    def calls(self) -> list[Call]:
+        """See `Call.calls`."""
+        return [part.call for part in self.parts[1:]]
+
+    def run(self, roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> Found | None:
+        """The pass, or the first part of it; None, and nothing has happened, for a tape of another form."""
+        try:
+            matched = self.match(roots, seeds, targets)
+        except GradientError:  # an operand that was freed
+            return None
+        if matched is None:
+            return None
+        records, leaves, *arrays = matched
+        tape = Tape(self, targets, records, leaves, arrays, tick() if len(arrays) > 1 else 0)
+        return self.parts[0].run(tape, 0, arrays[0])
 
 
 class Forms:
@@ -207,13 +267,14 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, whole: int) -
         if call.waits:
             return None if group.vain else False
     plan: TapePlan | None = call.use
-    if plan is None or (call.plan is None and plan.computes):
+    if plan is None or (call.plan is None and plan.parts[0].computes):
         group.vain += 1
         return None
-    if call.plan is not None and call.plan.memory.arena > max(ARENA, sum(feed.nbytes for feed in call.plan.feed_types)):
+    plans = [each.plan for each in call.calls if each.plan is not None]
+    if any(each.memory.arena > max(ARENA, sum(feed.nbytes for feed in each.feed_types)) for each in plans):
         mode.calls[key] = requests.plans[key] = NONE
         return None
-    plan.call = call
+    plan.parts[0].call = call
     found = plan.run(roots, seeds, targets)
     if found is None:
         group.vain += 1
@@ -234,13 +295,12 @@ def elements_of(form: Form) -> int:
 
 
 def _program(form: Form) -> tuple[Computation | None, TapePlan] | None:
-    backward = module("staticgrad.eager.backward_graphs").backward_graph(form)
-    if backward is None:
+    parts = module("staticgrad.eager.backward_graphs").backward_graphs(form)
+    if not parts:
         return None
-    plan = TapePlan(form, backward.passes)
-    if not backward.fetches:
-        return None, plan
-    return program_of(backward.graph, backward.fetches, backward.feeds), plan
+    programs = [program_of(each.graph, each.fetches, each.feeds) if each.fetches else None for each in parts]
+    later = [NONE if program is None else requests.new(lambda it: (it, None), program) for program in programs[1:]]
+    return programs[0], TapePlan(form, [each.passes for each in parts], later)
 
 
 def _whole(key: Any, form: Form) -> Any:
@@ -251,7 +311,9 @@ def _whole(key: Any, form: Form) -> Any:
 
     rows = []
     for row in form.rows:
-        what = "part" if row.op is PART else (row.op, row.attrs) if row.call is None else row.call.whole
+        what: Any = row.results
+        if not what:
+            what = "part" if row.op is PART else (row.op, row.attrs) if row.call is None else row.call.whole
         rows.append((what, tuple(map(operand, row.operands)), row.shape, row.dtype, row.part))
     return key[0], tuple(rows), tuple(map(operand, form.leaves)), form.roots, form.targets, form.order
 

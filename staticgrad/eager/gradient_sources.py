@@ -55,8 +55,8 @@ def seed_of_loss(root: Any) -> Tensor | None:
 
 
 class Found(Protocol):
-    """The beginning of a backward pass. leaves: gradients of leaves, or of targets; rest: cotangents of results of records,
-    from where the pass goes on; shared: ids of those that somebody else may hold."""
+    """A part of a backward pass. leaves: gradients of leaves, or of targets; rest: cotangents of results of records, from where
+    the pass goes on; visited: the records that come before the next part; shared: ids of those that somebody else may hold."""
 
     @property
     def leaves(self) -> Sequence[tuple[Tensor, np.ndarray]]: ...
@@ -66,6 +66,12 @@ class Found(Protocol):
 
     @property
     def shared(self) -> Set[int]: ...
+
+    @property
+    def visited(self) -> Sequence[Record]: ...
+
+    def following(self, cotangents: dict[Record, Any]) -> Found | None:
+        """The next part, to which these lead; None where the engine goes on alone."""
 
     def free(self) -> None:
         """Free the records that were passed."""

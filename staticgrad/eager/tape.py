@@ -50,6 +50,10 @@ class Record(FormerNode):
     """The function that made it, where that is one node to users."""
     output_nr = 0
     """Which of the results of `node` it stands for."""
+    opaque = False
+    """Whether its rule is a function of the user's: of its saved values only that function knows."""
+    result_types: tuple[tuple[tuple[int, ...], np.dtype] | None, ...] = ()
+    """Of one that is opaque, shapes and dtypes of the results; None for one that is no tensor."""
 
     def __init__(self, op: OpDef, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: np.ndarray):
         self.op = op

@@ -16,7 +16,7 @@ import numpy as np
 from ..base.dtypes import ANY_DTYPE, FLOATS
 from ..ir import NO_ATTRS, OpDef, lasting
 from ..ir.op import arity
-from .calls.composite_records import PART, CompositeRecord, PartRecord, Steps
+from .calls.composite_records import PART, CompositeRecord, Steps
 from .calls.signature import attributes
 from .grad_mode import modes
 from .tape import FreedTensor, Record, changed, edge
@@ -41,7 +41,8 @@ class Kind(NamedTuple):
 
 class Row(NamedTuple):
     """A record. operands: the number of the record that made it, `~number` of a leaf, or a `Kind`; call: of a call of several
-    ops, where its backward plan finds what it reads; part: of a result of such a call, its number."""
+    ops, where its backward plan finds what it reads; part: of a result of such a call, its number; results: see
+    `Record.result_types`."""
 
     op: OpDef
     attrs: Mapping[str, Any]
@@ -50,6 +51,7 @@ class Row(NamedTuple):
     dtype: np.dtype
     call: Any = None
     part: int = 0
+    results: tuple[Any, ...] = ()
 
 
 class Form(NamedTuple):
@@ -69,19 +71,27 @@ class Form(NamedTuple):
         shapes += [x.shape for row in self.rows for x in row.operands if isinstance(x, Kind)]
         return max(map(math.prod, shapes))
 
+    def opaque(self, number: int) -> bool:
+        """Whether a record is a call of the user's function, or a result of one: the record has no value."""
+        row = self.rows[number]
+        call = row.operands[0] if row.op is PART else number
+        return isinstance(call, int) and bool(self.rows[call].results)
+
 
 Source = tuple[str, int, int]
 """What is fed: ("seed", number of the root, 0), ("result", record, 0), ("leaf", number, 0), ("operand", record, position), or
-of a call of several ops ("kept", record, number) and ("value", record, number of the result)."""
+of a call of several ops ("kept", record, number) and ("value", record, number of the result); ("pending", record, number of the
+result or -1), a cotangent that the engine has."""
 Place = tuple[int, int | None]
 """Where a cotangent belongs: the number of a record, or `~number` of a leaf; of a call, the number of its result."""
 
 
 class Passes(NamedTuple):
-    """How a plan does the backward pass of a form. sources: where the tape has what it is fed with; computes: not all
-    cotangents are views of that; places: where each of the first results belongs; moved: cotangents that are such views; rows:
-    gradients of which only parts are computed, by further results; planned: the records whose cotangents it passes on; shapes:
-    sources of which it reads only the shape."""
+    """How a plan does the backward pass of a form, or a part of it. sources: where the tape has what it is fed with; computes:
+    not all cotangents are views of that; places: where each of the first results belongs; moved: cotangents that are such
+    views; rows: gradients of which only parts are computed, by further results; planned: the records whose cotangents it
+    passes on; shapes: sources of which it reads only the shape; left: the records that the engine visits then, the youngest
+    first."""
 
     sources: list[Source]
     computes: bool
@@ -90,6 +100,7 @@ class Passes(NamedTuple):
     rows: list[Rows]
     planned: set[int]
     shapes: set[Source]
+    left: list[int]
 
 
 def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[Hashable, Form] | Literal[False] | None:
@@ -116,7 +127,7 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
             return False
         if isinstance(record, CompositeRecord):
             call = record.saved
-        elif record.__class__ is PartRecord:
+        elif op is PART:
             if record.hooks or out.dtype not in FLOATS:
                 return None
             maker = record.call
@@ -127,7 +138,7 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
             rows.append(Row(op, {}, (numbers[maker],), out.shape, out.dtype, part=part))
             tokens += (op, numbers[maker], part)
             continue
-        elif record.__class__ is not Record or not lasting(op):
+        elif not (record.opaque or (record.__class__ is Record and lasting(op))):
             return None
         if record.hooks or out.__class__ is not ndarray or out.dtype not in FLOATS:
             return None
@@ -136,6 +147,8 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
             operand: int | Kind
             history = tensor._history
             source, ends = edge(tensor, clock) if history else (tensor._record, tensor if tensor._tracked else None)
+            if record.opaque and ends is not None:
+                tensor, history = ends, ends._history
             flows = (source is not None or ends is not None) and (
                 rules[position] if rules.__class__ is tuple else rules(position)
             ) is not None
@@ -145,6 +158,9 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
                     records.append(source)
                 operand = numbers[source]
                 tokens.append(operand)
+            elif record.opaque and not flows:
+                operand = Kind(tensor.shape, tensor.dtype)
+                tokens.append(None)
             else:
                 data = tensor._data
                 if data.__class__ is not ndarray or (flows and history):
@@ -166,8 +182,8 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
                     tokens += (data.shape, data.dtype)
             operands.append(operand)
         attrs = record.attrs
-        rows.append(Row(op, attrs, tuple(operands), out.shape, out.dtype, call))
-        tokens += (op, len(operands))
+        rows.append(Row(op, attrs, tuple(operands), out.shape, out.dtype, call, 0, record.result_types))
+        tokens += (op, len(operands), record.result_types)
         if call is not None:
             tokens.append(id(call))
         elif attrs:
@@ -207,18 +223,21 @@ Guard = Callable[..., Any]
 
 
 class Guards:
-    """match(roots, seeds, targets): (arrays that are fed, records, leaves) of a tape of the form, or None.
+    """match(roots, seeds, targets): (records, leaves, arrays that are fed to the first part of the pass, to the second, ...) of
+    a tape of the form, or None. Pending cotangents are None among them.
 
-    free(records, leaves): what `Record.free` does, for the records that a plan has passed. source: the text of both."""
+    free[i](records, leaves): what `Record.free` does, for the records that a part of the pass has passed; changed[i](records,
+    leaves, clock): whether a value that the part after it is fed with was changed since. source: the text of all."""
 
-    def __init__(self, form: Form, passes: Passes, code: bytes = b""):
+    def __init__(self, form: Form, parts: Sequence[Passes], code: bytes = b""):
         """code: as `code` was for such a form, since Python takes long to compile it."""
-        written = _Writer(form, passes)
+        written = _Writer(form, parts)
         self.source = written.text()
         self._compiled = marshal.loads(code) if code else compile(self.source, "<guard of a tape>", "exec")
         exec(self._compiled, written.names)
         self.match: Guard = written.names["match"]
-        self.free: Guard = written.names["free"]
+        self.free: list[Guard] = [written.names[f"free{i}"] for i in range(len(parts))]
+        self.changed: list[Guard] = [written.names[f"changed{i}"] for i in range(1, len(parts))]
 
     @property
     def code(self) -> bytes:
@@ -227,18 +246,19 @@ class Guards:
 
 
 class _Writer:
-    def __init__(self, form: Form, passes: Passes):
-        self.form, self.passes = form, passes
+    def __init__(self, form: Form, parts: Sequence[Passes]):
+        self.form, self.parts = form, parts
         self.lines: list[str] = []
         self.names: dict[str, Any] = {
             "moved": _moved,
+            "changed": changed,
             "edge": edge,
             "new": object.__new__,
             "FreedTensor": FreedTensor,
             "NO_ATTRS": NO_ATTRS,
         }
         self.constants: dict[tuple[type, Any], str] = {}
-        self.fed = set(passes.sources) - passes.shapes
+        self.fed = {source for passes in parts for source in passes.sources if source not in passes.shapes}
         """What is read: its values have to be those that they were."""
         self.met: set[str] = set()
         """Names of records and leaves that are bound."""
@@ -277,13 +297,16 @@ class _Writer:
                 self.distinct([f"r{i}" for i in range(len(form.rows))])
         for number in sorted({number for kind, number, _ in self.fed if kind == "result"}):
             self.decline(f"r{number}.memory and r{number}.memory.changed > r{number}.clock")
-        arrays = self.tuple_of([self.array(source) for source in self.passes.sources])
+        arrays = [self.tuple_of([self.array(source) for source in passes.sources]) for passes in self.parts]
         for number in sorted({number for kind, number, _ in self.fed if kind == "value"}):
             self.decline(f"any(memory.changed > r{number}.clock for _, memory in r{number}.values.values())")
         records = self.tuple_of([f"r{i}" for i in range(len(form.rows))])
         leaves = self.tuple_of([f"l{i}" for i in range(len(form.leaves))])
-        self.lines.append(f"    return {arrays}, {records}, {leaves}")
-        self.release()
+        self.lines.append(f"    return {records}, {leaves}, {', '.join(arrays)}")
+        for i, passes in enumerate(self.parts):
+            self.release(i, passes)
+            if i:
+                self.watch(i, passes)
         return "\n".join(self.lines) + "\n"
 
     @staticmethod
@@ -315,6 +338,8 @@ class _Writer:
         """Compare a record and its operands with the form."""
         r, operands = f"r{number}", [f"t{number}_{i}" for i in range(len(row.operands))]
         self.decline(f"{r}.op is not {self.constant('op', row.op)} or {r}.hooks")
+        if row.results:
+            self.decline(f"{r}.result_types != {self.constant('results', row.results)}")
         if row.op is PART:
             self.decline(f"{r}.output_nr != {row.part}")
             self.record(f"{r}.call", row.operands[0])  # type: ignore[arg-type]
@@ -333,7 +358,9 @@ class _Writer:
             self.decline(f"len({r}.inputs) != {len(operands)}")
         self.lines.append(f"    {self.tuple_of(operands)} = {r}.inputs")
         for position, (t, operand) in enumerate(zip(operands, row.operands, strict=True)):
-            if operand in row.operands[:position] and isinstance(operand, int):
+            if row.results:  # what it saved is known to the user's function alone; its operands are stand-ins
+                self.end(t, operand, number)
+            elif operand in row.operands[:position] and isinstance(operand, int):
                 same = row.operands.index(operand)
                 self.decline(f"{t} is not t{number}_{same}")
             elif isinstance(operand, Kind):
@@ -342,17 +369,30 @@ class _Writer:
                 self.leaf(t, ~operand, number)
             else:
                 self.record(f"(edge({t}, {r}.clock)[0] if {t}._history else {t}._record)", operand, r)
-                if self.is_read(operand):
+                if ("operand", number, position) in self.fed:
+                    self.unchanged(t, number, f"{t}._data")
+                elif self.is_read(operand):
                     out = f"r{operand}.out"
                     shared = f"{t}._data is not {out} or r{operand}.memory is not None or {t}._base is not None"
                     self.decline(f"({shared}) and moved({t}, {r}, {out})")
+
+    def end(self, t: str, operand: int | Kind, number: int) -> None:
+        """An operand of a record that only the engine passes: the place to which its cotangent goes."""
+        if isinstance(operand, Kind):
+            self.decline(f"{t}.record is not None or {t}.leaf is not None")
+        elif operand >= 0:
+            self.record(f"{t}.record", operand, f"r{number}")
+        else:
+            self.lines.append(f"    {t} = {t}.leaf")
+            self.decline(f"{t} is None")
+            self.leaf(t, ~operand, number)
 
     def is_read(self, number: int) -> bool:
         """Whether the value of a record is fed, or it is a view of one that is."""
         source: Source = "result", number, 0
         while source not in self.fed and source[0] == "result" and (row := self.form.rows[source[1]]).op.aliases:
             first = row.operands[0]
-            if isinstance(first, Kind):
+            if isinstance(first, Kind) or (first >= 0 and self.form.opaque(first)):
                 source = "operand", source[1], 0
             else:
                 source = ("result", first, 0) if first >= 0 else ("leaf", ~first, 0)
@@ -398,18 +438,34 @@ class _Writer:
             "seed": f"seeds[{number}]._data", "result": f"r{number}.out", "leaf": f"l{number}._data",
             "operand": f"t{number}_{position}._data", "kept": f"r{number}.kept[{position}]",
             "value": f"r{number}.values[{position}][0]",
+            "pending": "None",
         }[kind]  # fmt: skip
 
     # freeing ----------------------------------------------------------------------------------------------------------
 
-    def release(self) -> None:
+    def watch(self, part: int, passes: Passes) -> None:
+        """Write `changed`."""
+        self.lines.append(f"def changed{part}(records, leaves, clock):")
+        self.unpack("r", len(self.form.rows), "records")
+        self.unpack("l", len(self.form.leaves), "leaves")
+        questions = []
+        for kind, number, position in (source for source in passes.sources if source not in passes.shapes):
+            if kind == "result":
+                questions.append(f"(r{number}.memory and r{number}.memory.changed > clock)")
+            elif kind in ("leaf", "operand"):
+                questions.append(f"changed({f'l{number}' if kind == 'leaf' else f'r{number}.inputs[{position}]'}) > clock")
+            elif kind == "value":
+                questions.append(f"any(memory.changed > clock for _, memory in r{number}.values.values())")
+        self.lines.append(f"    return {' or '.join(questions) or False}")
+
+    def release(self, part: int, passes: Passes) -> None:
         """Write `free`. The stand-ins of values through which no gradient flows are the same for all tapes of the form."""
         form = self.form
-        self.lines.append("def free(records, leaves):")
+        self.lines.append(f"def free{part}(records, leaves):")
         self.unpack("r", len(form.rows), "records")
         self.unpack("l", len(form.leaves), "leaves")
         made: set[str] = set()
-        for number in sorted(self.passes.planned):
+        for number in sorted(passes.planned):
             row, names = form.rows[number], []
             if row.op is PART:  # it saved nothing
                 continue

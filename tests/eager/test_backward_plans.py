@@ -13,6 +13,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager import backward_plans
+from staticgrad.eager.backward_engine import BackwardEngine
 from staticgrad.eager.backward_plans import planned
 from staticgrad.eager.calls import kernels
 from staticgrad.eager.calls.kernels import NONE, Requests
@@ -96,7 +97,55 @@ def replaced(x: Any) -> Any:
     return a + b * h.sum()
 
 
+class Squared(sg.autograd.Function):
+    """A function of the user's, which reads what it saved."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, factor: float) -> Any:
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return x * x * factor
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * ctx.factor * x * g, None
+
+
+class ProductAndSum(sg.autograd.Function):
+    """One with two results."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.save_for_backward(x, y)
+        return x * y, x + y
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, h: Any) -> Any:
+        x, y = ctx.saved_tensors
+        return g * y + h, g * x + h
+
+
+def functions(x: Any, w: Any) -> Any:
+    """Calls after each other and beside each other, over values that are read elsewhere too."""
+    h = (x @ w).tanh()
+    a, b = ProductAndSum.apply(h, h.sin())
+    c = Squared.apply(a * b, 2.0)
+    d, _ = ProductAndSum.apply(c, h + 1)
+    return (d * d.view(-1)[2:5].sum()).mean() + Squared.apply(w, 0.5).exp().sum() + h.square().sum()
+
+
+def layers(x: Any, w: Any) -> Any:
+    for i in range(4):
+        x = Squared.apply((x @ w).tanh() + x, 0.5) + x * i
+    return Squared.apply(x.mean(), 1.0)
+
+
 PROGRAMS: dict[str, tuple[Program, list[tuple[int, ...]]]] = {
+    "functions of the user's": (functions, [(3, 4), (4, 4)]),
+    "a function in each layer": (layers, [(3, 4), (4, 4)]),
+    "a function of a leaf": (lambda x: Squared.apply(Squared.apply(x, 2.0), 1.0).sum(), [(3,)]),
+    "a view of a function's result": (lambda x: (Squared.apply(x, 2.0).T[1:] * 3).square().sum() + x.sum(), [(3, 4)]),
     "a chain": (lambda x: ((x * 2 + 1).tanh() ** 2).sum(), [(3, 4)]),
     "shared subexpressions": (lambda x, y: ((h := x * y) * h.exp() + h).sum(), [(3, 4), (3, 4)]),
     "broadcasting": (lambda x, y, z: (x * y + z).square().mean(), [(3, 4), (4,), (3, 1)]),
@@ -150,7 +199,81 @@ def test_the_whole_pass_is_one_plan(name: str, plans: list[bool]):
     gradients(program, shapes)
     assert plans == [True]
     (plan,) = {plan for group in known(backward_plans.Forms).values() for plan in group.plans}
-    assert not any(number >= 0 for number, _ in plan.places)
+    (part,) = plan.parts
+    assert not any(number >= 0 for number, _ in part.places)
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_plans_go_on_after_functions(count: int, plans: list[bool], monkeypatch: pytest.MonkeyPatch):
+    """The engine visits the calls of the user's functions alone, and parts of the plan what is between them."""
+    seen: list[str] = []
+    visit = BackwardEngine.visit
+    monkeypatch.setattr(BackwardEngine, "visit", lambda self, record, g: seen.append(record.name()) or visit(self, record, g))
+    x, w = leaves((3, 4), (4, 4))
+    for _ in range(2):
+        y = x
+        for _ in range(count):
+            y = Squared.apply((y @ w).tanh() + y, 0.5) + y
+        seen.clear()
+        found = sg.grad(y.exp().sum(), [x, w])
+    with sg.eager_kernels(False):
+        y = x
+        for _ in range(count):
+            y = Squared.apply((y @ w).tanh() + y, 0.5) + y
+        wanted = sg.grad(y.exp().sum(), [x, w])
+    assert plans == [True, True, False]
+    for a, b in zip(found, wanted, strict=True):
+        assert_close(a.numpy(), b.numpy(), rtol=1e-10)
+    assert seen[: 2 * count] == ["SquaredBackward"] * count + seen[count : 2 * count]
+
+
+def test_a_function_that_passes_no_gradient(plans: list[bool]):
+    """What it was computed of has none then, and the engine does the rest."""
+
+    class Half(sg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any, through: bool) -> Any:
+            ctx.through = through
+            return x + y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g, g if ctx.through else None, None
+
+    x, y = leaves((3,), (3,))
+    for through in (True, True, False):
+        x.grad = y.grad = None
+        Half.apply(x * 2, y * 3, through).sum().backward()
+        assert_close(x.grad.numpy(), np.full(3, 2.0), rtol=1e-12)
+        assert (y.grad is not None) == through
+    assert plans == [True] * 3
+
+
+def test_a_function_that_changes_what_older_operations_saved(plans: list[bool]):
+    class Changing(sg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, other: Any) -> Any:
+            ctx.other = other
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            if ctx.other is not None:
+                ctx.other.add_(1)
+            g = g.clone()
+            g[0] = 0.0
+            return 2 * g, None
+
+    (x,) = leaves((3,))
+    for changes in (False, False, True):
+        saved = sg.ones(3, dtype=sg.float64)
+        loss = Changing.apply((x * saved).exp(), saved if changes else None).sum()
+        if changes:
+            with pytest.raises(GradientError, match="modified by an inplace operation"):
+                loss.backward()
+        else:
+            loss.backward()
+    assert plans == [True] * 3
 
 
 def test_rows_that_are_asked_for_are_put_in_place_at_once(plans: list[bool], monkeypatch: pytest.MonkeyPatch):

@@ -109,6 +109,11 @@ class Saved(NamedTuple):
     """What the plans follow from; `...` for a call with open numbers, which other processes would not know."""
 
     @property
+    def calls(self) -> tuple[Call, ...]:
+        """See `Call.calls`."""
+        return (self.reverse,)
+
+    @property
     def computes(self) -> bool:
         """Whether there is a backward plan: not all cotangents are views."""
         return len(self.views) < len(self.positions)
@@ -198,12 +203,14 @@ class PartRecord(Record):
 
     __slots__ = ("call", "output_nr")
 
-    def __init__(self, call: CompositeRecord, number: int, out: np.ndarray):
+    def __init__(self, call: Record, number: int, out: np.ndarray):
         self.call, self.output_nr = call, number
         super().__init__(PART, (FreedTensor(out.shape, out.dtype, call),), {}, out)
 
+    call: Any
+
     def name(self) -> str:
-        return self.call.name()
+        return str(self.call.name())
 
     @property
     def node(self) -> Any:

@@ -89,9 +89,9 @@ class Call:
 
     @property
     def calls(self) -> list[Call]:
-        """This one, and that of its gradient where `use` names one."""
-        reverse: Call | None = getattr(self.use, "reverse", None)
-        return [self] if reverse is None or reverse.plan is None else [self, reverse]
+        """This one, and those with plans that `use` names: of its gradient, or of what follows."""
+        others: Sequence[Call] = getattr(self.use, "calls", ())
+        return [self, *[call for call in others if call.plan is not None]]
 
     @property
     def nbytes(self) -> int:
