@@ -14,7 +14,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.base.types import TensorType
 from staticgrad.eager import Tensor
-from staticgrad.eager.calls.kernels import Call
+from staticgrad.eager.calls.kernels import PlannedCall
 from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import Graph
 from staticgrad.operators import Symbol, append
@@ -121,7 +121,7 @@ def assert_same(actual: Any, expected: Any, what: str = "", rtol: float | None =
 
 def taken() -> dict[Any, Any]:
     """The calls of eager operations in this thread whose plans have taken over, by key."""
-    return {key: call for key, call in known(Call).items() if not call.waits}
+    return {key: call for key, call in known(PlannedCall).items() if not call.waits}
 
 
 def known(kind: type) -> dict[Any, Any]:

@@ -20,7 +20,7 @@ from ..ir import REGISTRY, OpDef, Pointwise, View
 from ..operators import Application, F, Level, Size, Symbol, apply, as_array, frontends, state
 from ..ops.batching import aligned, leading, one_by_one
 from ..ops.leaves import fits
-from ..ops.random import Place
+from ..ops.random import DrawPosition
 from ..ops.rules import compared, elementwise
 from .forward import Changeable
 
@@ -220,7 +220,7 @@ class Batched(Changeable):
 # random numbers -------------------------------------------------------------------------------------------------------
 
 
-def draw(place: Place, op: OpDef, like: Sequence[Any], attrs: dict[str, Any]) -> Any:
+def draw(place: DrawPosition, op: OpDef, like: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """Random numbers where functions run under `vmap`: fresh ones for each sample, or the same for all.
 
     Raises TransformError where `randomness` is "error".

@@ -140,7 +140,7 @@ for _name in VALUES:
 _number = count().__next__
 
 
-class Step:
+class TapeEntry:
     """A value on the tape: an op of the function, or an argument (whose `node` is None).
 
     primals: the values of the operands; sources: the steps that made them, None where no gradient flows.
@@ -148,7 +148,7 @@ class Step:
 
     __slots__ = ("node", "number", "out", "primals", "sources")
 
-    def __init__(self, node: Application | None, primals: Sequence[Any], sources: Sequence[Step | None], out: Any):
+    def __init__(self, node: Application | None, primals: Sequence[Any], sources: Sequence[TapeEntry | None], out: Any):
         self.node, self.primals, self.sources, self.out = node, primals, sources, out
         self.number = _number()
 
@@ -163,7 +163,7 @@ class Recording(Level):
         self.name, self.always = name, always
 
     def leaf(self, value: Any) -> Recorded:
-        return Recorded(self, value, Step(None, (), (), value), given=True)
+        return Recorded(self, value, TapeEntry(None, (), (), value), given=True)
 
     def process(self, node: Application, operands: list[Any]) -> Any:
         mine = [isinstance(x, Recorded) and x.level is self for x in operands]
@@ -176,7 +176,7 @@ class Recording(Level):
                    for i, (x, m) in enumerate(zip(operands, mine, strict=True))]  # fmt: skip
         if not any(s is not None for s in sources):
             return out
-        made = Recorded(self, out, Step(node, primals, sources, out))
+        made = Recorded(self, out, TapeEntry(node, primals, sources, out))
         made.view_of(node, operands)
         return made
 
@@ -186,7 +186,7 @@ class Recorded(Valued):
 
     __slots__ = ("step",)
 
-    def __init__(self, level: Recording, value: Any, step: Step, *, given: bool = False):
+    def __init__(self, level: Recording, value: Any, step: TapeEntry, *, given: bool = False):
         super().__init__(level, value, given=given)
         self.step = step
 
@@ -202,35 +202,35 @@ class Recorded(Valued):
         if isinstance(value, Recorded) and value.level is self.level:
             self.value, self.step = value.value, value.step
         else:
-            self.value, self.step = value, Step(None, (), (), value)
+            self.value, self.step = value, TapeEntry(None, (), (), value)
 
 
-class _Pull(Pull[Step]):
+class _Pull(Pull[TapeEntry]):
     """The walk over the steps of a function."""
 
-    def __init__(self, ends: Iterable[Step], leaves: Collection[Step]):
+    def __init__(self, ends: Iterable[TapeEntry], leaves: Collection[TapeEntry]):
         super().__init__(leaves)
         self.needed = between(in_order(ends), _sources, leaves)
 
     age = attrgetter("number")
 
-    def edges(self, step: Step) -> Sequence[Edge]:
+    def edges(self, step: TapeEntry) -> Sequence[Edge]:
         return self.needed.get(step, ())
 
-    def rules(self, step: Step, g: Any, edges: Sequence[Edge]) -> Iterator[Any]:
+    def rules(self, step: TapeEntry, g: Any, edges: Sequence[Edge]) -> Iterator[Any]:
         node: Any = step.node
         return by_rules(node.op, [edge[0] for edge in edges], g, node, step.out, step.primals)
 
     def total(self, value: Any, known: Any, g: Any) -> Any:
         return joined(known, g)
 
-    def back(self, step: Step, g: Any, edges: Sequence[Edge]) -> None:
+    def back(self, step: TapeEntry, g: Any, edges: Sequence[Edge]) -> None:
         assert step.node is not None
         with lines_of(step.node.where):
             super().back(step, g, edges)
 
 
-def pull(ends: Sequence[tuple[Step, Any]], leaves: Sequence[Step]) -> list[Any]:
+def pull(ends: Sequence[tuple[TapeEntry, Any]], leaves: Sequence[TapeEntry]) -> list[Any]:
     """The cotangents of the leaves for those of the ends; None where no end depends on one."""
     walk = _Pull([step for step, _ in ends], leaves)
     for step, g in ends:
@@ -240,11 +240,11 @@ def pull(ends: Sequence[tuple[Step, Any]], leaves: Sequence[Step]) -> list[Any]:
     return [walk.found.get(leaf) for leaf in leaves]
 
 
-def _sources(step: Step) -> list[Edge]:
+def _sources(step: TapeEntry) -> list[Edge]:
     return [(position, source) for position, source in enumerate(step.sources) if source is not None]
 
 
-def in_order(ends: Iterable[Step]) -> list[Step]:
+def in_order(ends: Iterable[TapeEntry]) -> list[TapeEntry]:
     """The steps from which the ends are made, these included, each after its operands."""
     return sorted(reached(ends, lambda step: filter(None, step.sources)), key=lambda step: step.number)
 
@@ -367,9 +367,9 @@ RULES = {"combination": _combination, "product": multilinear, "diagonal": _diago
 """The rules that follow from the rest of a record."""
 
 
-def push_steps(ends: Sequence[Step | None], tangents: dict[Step, Any]) -> list[Any]:
+def push_steps(ends: Sequence[TapeEntry | None], tangents: dict[TapeEntry, Any]) -> list[Any]:
     """The tangents of recorded values for those of the arguments; None where it is 0. The values are not computed again."""
-    found: dict[Step, Any] = dict(tangents)
+    found: dict[TapeEntry, Any] = dict(tangents)
     for step in in_order(filter(None, ends)):
         if step.node is not None:
             found[step] = push(step.node, step.out, step.primals, [None if s is None else found.get(s) for s in step.sources])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..autodiff.batching import Batched, Vmap
-from ..autodiff.forward import Dual, Forward, Recorded, Recording, Step
+from ..autodiff.forward import Dual, Forward, Recorded, Recording, TapeEntry
 from ..base.types import INEXACT, TensorType, bool_, type_of
 from ..errors import TransformError
 from ..ir import OpDef
@@ -105,12 +105,12 @@ def _recorded(
     given = [args[i] for i in places]
     mine = [isinstance(x, Recorded) and x.level is level and x.dtype.kind in INEXACT for x in given]
     sources = [x.step if m else None for x, m in zip(given, mine, strict=True)]
-    call = Step(node, [values[i] for i in places], sources, None)
+    call = TapeEntry(node, [values[i] for i in places], sources, None)
     made = list(results)
     for i, x in enumerate(results):
         if _smooth(ctx, x):
             result = Application(RESULT, [kinds[i], kinds[i]], {"index": i}, kinds[i])
-            made[i] = Recorded(level, x, Step(result, (None, x), (call, None), x))
+            made[i] = Recorded(level, x, TapeEntry(result, (None, x), (call, None), x))
     return made
 
 

@@ -33,7 +33,7 @@ LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Aw
 """What leaves a step, or binds names in another way than its assignments: lines with it stay outside."""
 
 
-class Step:
+class TrainingStep:
     """Lines of a program that make one training step.
 
     kind: "eager", "compiled", or "torch". loss: the place of the loss among the results. whole: whether the lines compute it.
@@ -78,7 +78,7 @@ class Recorder:
         self.title = ""
         self.parameters: dict[str, Any] = {}
 
-    def call(self, step: Step, args: tuple[Any, ...]) -> Any:
+    def call(self, step: TrainingStep, args: tuple[Any, ...]) -> Any:
         """Call the step. Raises Finished after the last."""
         begin = time.perf_counter()
         results = step.fn(*args)
@@ -117,9 +117,9 @@ class Steps:
             setattr(builtins, MAKE, self.make)
         return compile(tree, path, "exec", dont_inherit=True)
 
-    def make(self, fn: Callable[..., Any], title: str, loss: int | None, whole: bool) -> Step:
+    def make(self, fn: Callable[..., Any], title: str, loss: int | None, whole: bool) -> TrainingStep:
         """The step of a function that a program's text defines."""
-        return Step(fn, title, loss, whole, self.kind, self.record)
+        return TrainingStep(fn, title, loss, whole, self.kind, self.record)
 
 
 def _leading(statement: ast.stmt) -> bool:

@@ -24,7 +24,7 @@ from .calls.op_calls import least_of
 from .function_nodes import DerivativeNodes
 from .grad_mode import Mode, modes
 from .gradient_sources import Found
-from .pending import Value, saved_result
+from .pending import PendingValue, saved_result
 from .saved import Packed
 from .tape import (
     ALONE,
@@ -443,7 +443,7 @@ class BackwardEngine(Hooked):
     def _saved_out(self, record: Record) -> Any:
         out = record.out
         if not isinstance(out, np.ndarray):
-            if isinstance(out, Value):
+            if isinstance(out, PendingValue):
                 if record.memory is not None and record.memory.changed > record.clock:
                     text = messages.output_text(record.name())
                     return Overwritten(text, out, places=places_of_change(record, record.memory))

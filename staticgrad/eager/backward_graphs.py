@@ -25,7 +25,7 @@ from ..ops.reductions import repeated
 from .calls.composite_records import PART, Steps
 from .calls.op_calls import placeholders
 from .sparse_gradients import SparseGradient, sparse_gradient_of
-from .tape_form import Form, Kind, Passes, Place, Row, Source
+from .tape_form import Form, FormOperand, FormRecord, Passes, Place, Source
 
 
 class Cotangent(NamedTuple):
@@ -179,7 +179,7 @@ class _Builder(Pull[int]):
                 raise _Left
         return found
 
-    def _call(self, number: int, row: Row, edges: list[int], g: Any) -> list[Any]:
+    def _call(self, number: int, row: FormRecord, edges: list[int], g: Any) -> list[Any]:
         """The cotangents of a call of several ops, by the graph of its own backward plan. One with a loop stays a plan of its
         own: nearly all of its time is in the loop, and threads share the rows of a batch."""
         call, (fetches, feeds) = row.call, row.call.backward.value
@@ -204,7 +204,7 @@ class _Builder(Pull[int]):
             g[number] = F.broadcast_to(zero, kind[0])
         return cast("Symbol", g[number])
 
-    def _result_of_call(self, number: int, row: Row, position: int) -> Symbol:
+    def _result_of_call(self, number: int, row: FormRecord, position: int) -> Symbol:
         if not row.call.results:
             return self._value(number)
         i = position + row.call.results
@@ -219,7 +219,7 @@ class _Builder(Pull[int]):
 
     def _operand(self, number: int, position: int) -> Symbol:
         operand = self.form.rows[number].operands[position]
-        if isinstance(operand, Kind):
+        if isinstance(operand, FormOperand):
             return self._fed(("operand", number, position), operand.shape, operand.dtype)
         if operand < 0:
             leaf = self.form.leaves[~operand]

@@ -19,11 +19,11 @@ from ..errors import GradientError
 from ..operators import frontends, intercepted
 from .backward_hooks import Cotangents
 from .calls.composite_records import PART
-from .calls.kernels import NONE, OFF, STEPS, USES, Call, Computation, Maker, program_of, requests, uses_of
+from .calls.kernels import NONE, OFF, STEPS, USES, Computation, Maker, PlannedCall, program_of, requests, uses_of
 from .grad_mode import modes
 from .sparse_gradients import DeferredGradient, deferred
 from .tape import Record, tick
-from .tape_form import Form, Guards, Kind, Passes, form_of
+from .tape_form import Form, FormOperand, Guards, Passes, form_of
 from .tensor import Tensor, ndarray, wrap
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Part:
 
     __slots__ = ("call", "computes", "moved", "numbers", "passes", "pending", "places", "plain", "rows", "targets")
 
-    def __init__(self, form: Form, passes: Passes, call: Call):
+    def __init__(self, form: Form, passes: Passes, call: PlannedCall):
         self.passes, self.call = passes, call
         self.places = passes.places
         chains = [steps for _, steps in passes.moved]
@@ -179,7 +179,7 @@ class TapePlan:
 
     __slots__ = ("form", "guards", "match", "parts", "size")
 
-    def __init__(self, form: Form, passes: Sequence[Passes], later: Sequence[Call], guard: bytes = b""):
+    def __init__(self, form: Form, passes: Sequence[Passes], later: Sequence[PlannedCall], guard: bytes = b""):
         """later: the calls of all parts but the first; guard: `Guards.code` of such a form."""
         self.form, self.size = form, form.size
         self.parts = [Part(form, each, call) for each, call in zip(passes, (NONE, *later), strict=True)]
@@ -190,8 +190,8 @@ class TapePlan:
         return TapePlan, (self.form, [part.passes for part in self.parts], self.calls, self.guards.code)
 
     @property
-    def calls(self) -> list[Call]:
-        """See `Call.calls`."""
+    def calls(self) -> list[PlannedCall]:
+        """See `PlannedCall.calls`."""
         return [part.call for part in self.parts[1:]]
 
     def run(self, roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> Found | None:
@@ -253,7 +253,7 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, whole: int) -
         return formed
     key, form = formed
     mode = modes.now
-    call: Call | None = mode.calls[key]
+    call: PlannedCall | None = mode.calls[key]
     if call is None:
         if form.size < whole:
             return None
@@ -286,8 +286,8 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, whole: int) -
 def elements_of(form: Form) -> int:
     """The number of elements of the largest value of a record, on average."""
 
-    def size(operand: int | Kind) -> int:
-        if isinstance(operand, Kind):
+    def size(operand: int | FormOperand) -> int:
+        if isinstance(operand, FormOperand):
             return math.prod(operand.shape)
         return math.prod(form.rows[operand].shape if operand >= 0 else form.leaves[~operand].shape)
 
@@ -306,7 +306,7 @@ def _program(form: Form) -> tuple[Computation | None, TapePlan] | None:
 def _whole(key: Any, form: Form) -> Any:
     """All that the program of a form follows from."""
 
-    def operand(x: int | Kind) -> Any:
+    def operand(x: int | FormOperand) -> Any:
         return x if isinstance(x, int) else (x.shape, x.dtype, x.tracked)
 
     rows = []

@@ -40,7 +40,7 @@ from ..operators import (
 from ..operators import Tensor as AnyTensor
 from ..ops.host_functions import binomial_op, poisson_op
 from ..ops.operands import extent, extents, integer
-from ..ops.random import Generator, Place, current, dropout_mask, next_place, normal_op, stream_op, uniform_op
+from ..ops.random import DrawPosition, Generator, current, dropout_mask, next_place, normal_op, stream_op, uniform_op
 from ..ops.random import generator as generator
 from .calls.composites import composite
 from .execution import run
@@ -60,7 +60,7 @@ def manual_seed(seed: int) -> Generator:
     return generator.manual_seed(seed)
 
 
-def _place(x: Any = None, source: Generator | None = None) -> Place:
+def _place(x: Any = None, source: Generator | None = None) -> DrawPosition:
     """The next draw of the graph being built, or the next one of the generator (`source` if that is given).
 
     Raises ArgumentError for a generator of the user's in a graph, whose draws are counted by itself, and TraceError in a trace.
@@ -77,8 +77,8 @@ def _place(x: Any = None, source: Generator | None = None) -> Place:
     if source is not None and source is not generator:
         if graph is not None:
             raise ArgumentError("generator= is for eager code: a graph counts the draws of the default generator")
-        return Place(Tensor(source.take()), None, 0)
-    return Place(Tensor(current().take()), None, 0) if graph is None else next_place(graph)
+        return DrawPosition(Tensor(source.take()), None, 0)
+    return DrawPosition(Tensor(current().take()), None, 0) if graph is None else next_place(graph)
 
 
 class _Marks:

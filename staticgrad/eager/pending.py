@@ -30,11 +30,11 @@ class Deferral(Protocol):
     def settle(self) -> None:
         """Run all that was noted."""
 
-    def is_contiguous(self, value: Value) -> bool:
+    def is_contiguous(self, value: PendingValue) -> bool:
         """Whether the elements of a value will be in row-major order."""
 
 
-class Value(FreedTensor):
+class PendingValue(FreedTensor):
     """A value that is not computed yet. It stands in a record for the result of its operation, as a value that was freed does.
 
     node: in the graph of the function's segments; source: the value, or the array, that it is a view of; view: by which
@@ -66,7 +66,7 @@ class Pending(PublicTensor):
     __slots__ = ()
     __torch_function__ = disabled_torch_function
 
-    _value: Value
+    _value: PendingValue
     _home: np.ndarray | None = None
 
     @property
@@ -115,7 +115,7 @@ class Pending(PublicTensor):
 Pending.__name__ = PublicTensor.__name__  # which code may ask for
 
 
-def pending(value: Value, record: Record | None = None) -> Tensor:
+def pending(value: PendingValue, record: Record | None = None) -> Tensor:
     """A tensor with this value, without checks; see `wrap`."""
     out: Tensor = new(Pending)
     out.__dict__["_value"] = value
@@ -138,7 +138,7 @@ def settled(tensor: Any) -> None:
         tensor._base = None  # a reshape had to copy
 
 
-def saved_result(value: Value, record: Record, as_tensor: bool) -> Any:
+def saved_result(value: PendingValue, record: Record, as_tensor: bool) -> Any:
     """The result that a record saves: its tensor, or its array."""
     if value.array is not None:
         return wrap(value.array, record) if as_tensor else value.array

@@ -29,7 +29,7 @@ MOST = 2000
 """Records of the longest tape that has a form: the program of a longer one would take seconds to compile."""
 
 
-class Kind(NamedTuple):
+class FormOperand(NamedTuple):
     """An operand through which no gradient flows, or a leaf. number: the tensor of a plain number, which tapes share."""
 
     shape: tuple[int, ...]
@@ -39,14 +39,14 @@ class Kind(NamedTuple):
     number: Tensor | None = None
 
 
-class Row(NamedTuple):
-    """A record. operands: the number of the record that made it, `~number` of a leaf, or a `Kind`; call: of a call of several
-    ops, where its backward plan finds what it reads; part: of a result of such a call, its number; results: see
+class FormRecord(NamedTuple):
+    """A record. operands: the number of the record that made it, `~number` of a leaf, or a `FormOperand`; call: of a call of
+    several ops, where its backward plan finds what it reads; part: of a result of such a call, its number; results: see
     `Record.result_types`."""
 
     op: OpDef
     attrs: Mapping[str, Any]
-    operands: tuple[int | Kind, ...]
+    operands: tuple[int | FormOperand, ...]
     shape: tuple[int, ...]
     dtype: np.dtype
     call: Any = None
@@ -58,8 +58,8 @@ class Form(NamedTuple):
     """order: the numbers of the records, the youngest first. roots: numbers of records; targets: numbers of records, and
     `~number` of leaves; None for all leaves."""
 
-    rows: list[Row]
-    leaves: list[Kind]
+    rows: list[FormRecord]
+    leaves: list[FormOperand]
     roots: tuple[int, ...]
     targets: tuple[int, ...] | None
     order: tuple[int, ...]
@@ -68,7 +68,7 @@ class Form(NamedTuple):
     def size(self) -> int:
         """The number of elements of the largest value."""
         shapes = [row.shape for row in self.rows] + [leaf.shape for leaf in self.leaves]
-        shapes += [x.shape for row in self.rows for x in row.operands if isinstance(x, Kind)]
+        shapes += [x.shape for row in self.rows for x in row.operands if isinstance(x, FormOperand)]
         return max(map(math.prod, shapes))
 
     def opaque(self, number: int) -> bool:
@@ -110,8 +110,8 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
     records: list[Record] = []
     numbers: dict[Record, int] = {}
     leaves: dict[int, int] = {}
-    kinds: list[Kind] = []
-    rows: list[Row] = []
+    kinds: list[FormOperand] = []
+    rows: list[FormRecord] = []
     tokens: list[Hashable] = []
     for root in roots:
         record = root._record
@@ -135,7 +135,7 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
                 numbers[maker] = len(records)
                 records.append(maker)
             part = record.output_nr
-            rows.append(Row(op, {}, (numbers[maker],), out.shape, out.dtype, part=part))
+            rows.append(FormRecord(op, {}, (numbers[maker],), out.shape, out.dtype, part=part))
             tokens += (op, numbers[maker], part)
             continue
         elif not (record.opaque or (record.__class__ is Record and lasting(op))):
@@ -144,7 +144,7 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
             return None
         rules, operands = op.vjp, []
         for position, tensor in enumerate(record.inputs):
-            operand: int | Kind
+            operand: int | FormOperand
             history = tensor._history
             source, ends = edge(tensor, clock) if history else (tensor._record, tensor if tensor._tracked else None)
             if record.opaque and ends is not None:
@@ -159,7 +159,7 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
                 operand = numbers[source]
                 tokens.append(operand)
             elif record.opaque and not flows:
-                operand = Kind(tensor.shape, tensor.dtype)
+                operand = FormOperand(tensor.shape, tensor.dtype)
                 tokens.append(None)
             else:
                 data = tensor._data
@@ -172,17 +172,17 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
                     operand = ~leaves.setdefault(id(tensor), len(leaves))
                     tokens.append(operand)
                     if ~operand == len(kinds):
-                        kinds.append(Kind(data.shape, data.dtype))
+                        kinds.append(FormOperand(data.shape, data.dtype))
                         tokens += (data.shape, data.dtype)
                 else:
                     if flows or data.dtype.kind == "c":
                         return None
                     number = tensor if data.ndim == 0 and not data.flags.writeable else None
-                    operand = Kind(data.shape, data.dtype, source is not None or ends is not None, number)
+                    operand = FormOperand(data.shape, data.dtype, source is not None or ends is not None, number)
                     tokens += (data.shape, data.dtype)
             operands.append(operand)
         attrs = record.attrs
-        rows.append(Row(op, attrs, tuple(operands), out.shape, out.dtype, call, 0, record.result_types))
+        rows.append(FormRecord(op, attrs, tuple(operands), out.shape, out.dtype, call, 0, record.result_types))
         tokens += (op, len(operands), record.result_types)
         if call is not None:
             tokens.append(id(call))
@@ -334,7 +334,7 @@ class _Writer:
         if len(names) > 1:
             self.decline(f"len({{{', '.join(f'id({name})' for name in names)}}}) < {len(names)}")
 
-    def visit(self, number: int, row: Row) -> None:
+    def visit(self, number: int, row: FormRecord) -> None:
         """Compare a record and its operands with the form."""
         r, operands = f"r{number}", [f"t{number}_{i}" for i in range(len(row.operands))]
         self.decline(f"{r}.op is not {self.constant('op', row.op)} or {r}.hooks")
@@ -363,7 +363,7 @@ class _Writer:
             elif operand in row.operands[:position] and isinstance(operand, int):
                 same = row.operands.index(operand)
                 self.decline(f"{t} is not t{number}_{same}")
-            elif isinstance(operand, Kind):
+            elif isinstance(operand, FormOperand):
                 self.other(t, operand, number, position)
             elif operand < 0:
                 self.leaf(t, ~operand, number)
@@ -376,9 +376,9 @@ class _Writer:
                     shared = f"{t}._data is not {out} or r{operand}.memory is not None or {t}._base is not None"
                     self.decline(f"({shared}) and moved({t}, {r}, {out})")
 
-    def end(self, t: str, operand: int | Kind, number: int) -> None:
+    def end(self, t: str, operand: int | FormOperand, number: int) -> None:
         """An operand of a record that only the engine passes: the place to which its cotangent goes."""
-        if isinstance(operand, Kind):
+        if isinstance(operand, FormOperand):
             self.decline(f"{t}.record is not None or {t}.leaf is not None")
         elif operand >= 0:
             self.record(f"{t}.record", operand, f"r{number}")
@@ -392,13 +392,13 @@ class _Writer:
         source: Source = "result", number, 0
         while source not in self.fed and source[0] == "result" and (row := self.form.rows[source[1]]).op.aliases:
             first = row.operands[0]
-            if isinstance(first, Kind) or (first >= 0 and self.form.opaque(first)):
+            if isinstance(first, FormOperand) or (first >= 0 and self.form.opaque(first)):
                 source = "operand", source[1], 0
             else:
                 source = ("result", first, 0) if first >= 0 else ("leaf", ~first, 0)
         return source in self.fed
 
-    def other(self, t: str, kind: Kind, number: int, position: int) -> None:
+    def other(self, t: str, kind: FormOperand, number: int, position: int) -> None:
         """An operand through which no gradient flows. Fast calls look at the shapes and dtypes of what they are fed."""
         array = f"{t}._data"
         if not kind.tracked:
@@ -410,7 +410,7 @@ class _Writer:
         else:
             self.unless(f"{t} is {self.constant('number', kind.number)} or {self.of_kind(array, kind)}")
 
-    def of_kind(self, array: str, kind: Kind) -> str:
+    def of_kind(self, array: str, kind: FormOperand) -> str:
         shape, dtype = self.constant("shape", kind.shape), self.constant("dtype", kind.dtype)
         return f"{array}.shape == {shape} and {array}.dtype is {dtype}"
 
@@ -470,7 +470,7 @@ class _Writer:
             if row.op is PART:  # it saved nothing
                 continue
             for operand in row.operands:
-                if isinstance(operand, Kind):
+                if isinstance(operand, FormOperand):
                     names.append(self.gone(operand.shape, operand.dtype))
                     continue
                 name = f"g{operand}" if operand >= 0 else f"h{~operand}"

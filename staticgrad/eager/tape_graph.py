@@ -13,7 +13,7 @@ from ..ir import REGISTRY, Cell, Expand, Graph, Node, Region, Result, Subgraph, 
 from ..operators import F, Symbol, frontends, lines_of
 from ..operators import Tensor as AnyTensor
 from ..ops.broadcasting import adjoint_op
-from ..ops.control.loop_operands import Loop
+from ..ops.control.loop_operands import LoopOperands
 from ..ops.custom_gradient import call_op
 from .backward_engine import BackwardEngine
 from .calls.kernels import OFF
@@ -283,7 +283,7 @@ def _branch(node: Node, operands: Sequence[Any]) -> list[Any]:
 
 def _loop(node: Node, operands: Sequence[Any]) -> Sequence[Any]:
     """Run a loop as `scan` and `while_loop` do on eager tensors."""
-    loop = Loop(node.attrs, operands)
+    loop = LoopOperands(node.attrs, operands)
     n, carries = len(loop.inits), list(loop.inits)
     made: list[list[Any]] = []
     for t in _steps(node, loop):
@@ -303,7 +303,7 @@ def _loop(node: Node, operands: Sequence[Any]) -> Sequence[Any]:
     return [*(F.clone(c) for c in carries), *stacks, *done]
 
 
-def _steps(node: Node, loop: Loop) -> Any:
+def _steps(node: Node, loop: LoopOperands) -> Any:
     if loop.cond is not None:
         return iter(int, 1)
     length = node.attrs["length"]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff.forward import Dual, Forward, Recorded, Recording, Step, pull, push_steps
+from ..autodiff.forward import Dual, Forward, Recorded, Recording, TapeEntry, pull, push_steps
 from ..base.types import INEXACT, shape_text
 from ..eager import enable_grad
 from ..errors import TransformError
@@ -30,8 +30,8 @@ class Tape(NamedTuple):
 
     outputs: list[Any]
     structure: Structure
-    steps: list[Step | None]
-    leaves: list[Step]
+    steps: list[TapeEntry | None]
+    leaves: list[TapeEntry]
     aux: Any
 
     def pull(self, cotangents: Sequence[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ from ..errors import ArgumentError, ShapeError
 from ..ir import OpDef
 from ..namespaces.modules import refusing
 from ..operators import Tensor as AnyTensor
-from ..ops.random import Place, normal_op, uniform_op
+from ..ops.random import DrawPosition, normal_op, uniform_op
 
 GAINS = {
     **dict.fromkeys(
@@ -36,7 +36,7 @@ def _refuse_tracing(name: str) -> None:
 
 def _draw(op: OpDef, shape: Any, dtype: Any, source: Any) -> Any:
     """The next numbers of `source`, the library's generator for None. They are drawn now, inside a graph's context too."""
-    return Place(Tensor((generator if source is None else source).take()), None, 0).draw(op, shape=shape, dtype=dtype)
+    return DrawPosition(Tensor((generator if source is None else source).take()), None, 0).draw(op, shape=shape, dtype=dtype)
 
 
 def _drawn(tensor: AnyTensor, op: OpDef, name: str, scale: float, shift: float, source: Any) -> AnyTensor:

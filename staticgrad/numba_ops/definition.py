@@ -128,7 +128,7 @@ class Definition:
     def compiled(self, kinds: Kinds) -> Any:
         """The function for operands of these kinds."""
         if kinds not in self.made:
-            self.made[kinds] = self.numba.Compiled(self.function, [self.numba.Kind(*kind) for kind in kinds], self.name)
+            self.made[kinds] = self.numba.Compiled(self.function, [self.numba.OperandType(*kind) for kind in kinds], self.name)
         return self.made[kinds]
 
     def _checked(self, make: Callable[[], Any]) -> Any:

@@ -406,14 +406,14 @@ class LikePlacement(TypedDict, total=False):
     memory_format: Any
 
 
-class Kind(TypedDict, total=False):
+class FactoryOptions(TypedDict, total=False):
     """What else a factory takes by keyword."""
 
     dtype: DTypeLike | None
     requires_grad: bool
 
 
-class Options(Kind, Placement, total=False):
+class Options(FactoryOptions, Placement, total=False):
     """The keyword arguments of a factory that takes no more than extents or numbers by position."""
 
 

@@ -212,7 +212,7 @@ IN_LOOP = {uniform_op: _uniform_in_loop, normal_op: _normal_in_loop, stream_op: 
 STREAMS = (stream_op, _stream_in_loop)
 
 
-class Place(NamedTuple):
+class DrawPosition(NamedTuple):
     """Where a draw is: the generator, how many of its draws earlier iterations of a loop took (None outside of loops),
     and which draw it is."""
 
@@ -230,13 +230,13 @@ class Place(NamedTuple):
         return apply(op if self.step is None else IN_LOOP[op], *operands, *like, **attrs, index=self.number)
 
 
-def next_place(graph: Graph) -> Place:
+def next_place(graph: Graph) -> DrawPosition:
     """The next draw of a graph, or of the body that is being built in it."""
     with graph.lock:
         if graph.generator is None:
             graph.generator = append(graph, REGISTRY["generator"], (), {"type": rng_op_type})
         graph.draws += 1
-        return Place(graph.generator, graph.step, graph.draws - 1)
+        return DrawPosition(graph.generator, graph.step, graph.draws - 1)
 
 
 class OwnGenerator:
@@ -248,17 +248,17 @@ class OwnGenerator:
         cell.name = node.name
         self.graph, self.state, self.draws = graph, Symbol(graph, node), 0
 
-    def next_place(self) -> Place:
+    def next_place(self) -> DrawPosition:
         """The next draw. In a loop or branch it counts as one of those in the body, so that iterations differ."""
         graph, rng = self.graph, self.state
         if not graph.around:
             self.draws += 1
-            return Place(rng, None, self.draws - 1)
+            return DrawPosition(rng, None, self.draws - 1)
         number = next_place(graph).number
         for step in graph.around[:-1]:
             if step is not None:
-                rng = Place(rng, step, 0).apply(stream_op)
-        return Place(rng, graph.step, number)
+                rng = DrawPosition(rng, step, 0).apply(stream_op)
+        return DrawPosition(rng, graph.step, number)
 
 
 def dropout_mask(x: Any, u: Any, p: float) -> Any:

@@ -26,7 +26,7 @@ from ..operators import Symbol, frontends, state
 from ..operators.sizes import Size
 from ..safetensors import from_bytes, to_bytes
 from . import torch_archive
-from .storages import MapLocation, Place, SerializationError, Storages, UnsafeObjectError, check_location, part, share
+from .storages import ArrayInStorage, MapLocation, SerializationError, Storages, UnsafeObjectError, check_location, part, share
 
 FileLike = str | os.PathLike[str] | IO[bytes]
 Loaded: TypeAlias = Any
@@ -306,7 +306,7 @@ class Table:
 
 
 def restored(objects: Sequence[Any], storages: Mapping[str, np.ndarray], places: Sequence[Any], unpickle: Any) -> list[Any]:
-    """The objects of a table. places: for each array the name of its storage, and the rest of its `Place`.
+    """The objects of a table. places: for each array the name of its storage, and the rest of its `ArrayInStorage`.
 
     unpickle: makes an object of pickled bytes and of the objects before it, or raises. Raises what comes of a damaged table:
     KeyError, IndexError, TypeError, ValueError.
@@ -321,9 +321,9 @@ def restored(objects: Sequence[Any], storages: Mapping[str, np.ndarray], places:
             raise ValueError("an object that is defined later")
         return found[value["at"]]
 
-    def place(number: int) -> tuple[str, Place]:
+    def place(number: int) -> tuple[str, ArrayInStorage]:
         storage, offset, shape, strides = places[number]
-        return storage, Place(0, offset, tuple(shape), tuple(strides))
+        return storage, ArrayInStorage(0, offset, tuple(shape), tuple(strides))
 
     for kind, content in objects:
         if kind == "tensor":

@@ -15,7 +15,7 @@ from ..eager.tape import memory_of
 from ..errors import ArgumentError, DeviceError, StaticgradError
 
 
-class Place(NamedTuple):
+class ArrayInStorage(NamedTuple):
     """The elements of an array: `storage` has them from `offset` on, at `strides`; both count elements."""
 
     storage: int
@@ -33,14 +33,14 @@ class Span(NamedTuple):
     """Which array."""
 
 
-def share(arrays: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[Place]]:
+def share(arrays: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[ArrayInStorage]]:
     """The memory to store, and the place of each array in it.
 
     Arrays of one dtype that overlap in memory are parts of one storage. An array that overlaps no other one, or only
     equal ones, is stored by itself, contiguous and in its shape.
     """
     storages: list[np.ndarray] = []
-    places: dict[int, Place] = {}
+    places: dict[int, ArrayInStorage] = {}
     for group in _overlapping(arrays):
         members = [arrays[span.position] for span in group]
         first = members[0]
@@ -48,10 +48,10 @@ def share(arrays: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[Place]]:
         stored = np.ascontiguousarray(first).reshape(first.shape) if alike else _memory(group, first.dtype)
         for span, array in zip(group, members, strict=True):
             if alike:
-                place = Place(len(storages), 0, array.shape, _steps(stored))
+                place = ArrayInStorage(len(storages), 0, array.shape, _steps(stored))
             else:
                 start = array.__array_interface__["data"][0]
-                place = Place(len(storages), (start - group[0].low) // array.itemsize, array.shape, _steps(array))
+                place = ArrayInStorage(len(storages), (start - group[0].low) // array.itemsize, array.shape, _steps(array))
             places[span.position] = place
         storages.append(stored)
     return storages, [places[i] for i in range(len(arrays))]
@@ -94,14 +94,14 @@ class Storages:
     def __init__(self) -> None:
         self._owners: dict[Hashable, Tensor] = {}
 
-    def tensor(self, key: Hashable, storage: np.ndarray, place: Place) -> Tensor:
+    def tensor(self, key: Hashable, storage: np.ndarray, place: ArrayInStorage) -> Tensor:
         """The tensor at a place. Raises ValueError for one outside of the storage."""
         tensor = Tensor(part(storage, place))
         tensor._memory = memory_of(self._owners.setdefault(key, tensor))
         return tensor
 
 
-def part(storage: np.ndarray, place: Place) -> np.ndarray:
+def part(storage: np.ndarray, place: ArrayInStorage) -> np.ndarray:
     """The array at a place, which shares the memory. Raises ValueError for one outside of it, TypeError for no numbers."""
     size = storage.itemsize
     if 0 in place.shape:

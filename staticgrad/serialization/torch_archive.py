@@ -24,7 +24,7 @@ from ..eager import Tensor
 from ..errors import DeviceError
 from ..operators.sizes import Size
 from ..safetensors import DTYPES, decoded
-from .storages import MapLocation, Place, SerializationError, Storages, check_saved_on
+from .storages import ArrayInStorage, MapLocation, SerializationError, Storages, check_saved_on
 
 STORAGES = {
     "DoubleStorage": "F64", "FloatStorage": "F32", "HalfStorage": "F16", "BFloat16Storage": "BF16", "LongStorage": "I64",
@@ -48,7 +48,7 @@ class TensorRecord(NamedTuple):
     """A tensor: a part of a storage."""
 
     storage: StorageRecord
-    place: Place
+    place: ArrayInStorage
     requires_grad: bool
     parameter: bool = False
 
@@ -74,7 +74,7 @@ def _tensor(
         raise ValueError("not a tensor")
     if len(extents) != len(steps):
         raise ValueError("a tensor has as many strides as extents")
-    return TensorRecord(storage, Place(0, offset, extents, steps), bool(requires_grad))
+    return TensorRecord(storage, ArrayInStorage(0, offset, extents, steps), bool(requires_grad))
 
 
 def _parameter(data: Any, requires_grad: bool, hooks: Any, state: Any = None) -> TensorRecord:

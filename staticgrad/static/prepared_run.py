@@ -212,7 +212,7 @@ class Runner:
             arrays.append(feed.accept(source(run)))
 
 
-class Step:
+class PreparedCall:
     """Calling it with an iterable of values, one per feed, returns the values of the fetches in their structure."""
 
     __slots__ = ("_operations", "_order", "_rebuild", "_runner", "_scalars")
@@ -332,13 +332,13 @@ def _unfed(needs: Sequence[Node]) -> FeedError:
     )
 
 
-Batch = tuple[Step, list[np.ndarray]]
+Batch = tuple[PreparedCall, list[np.ndarray]]
 
 
 # many runs in native calls --------------------------------------------------------------------------------------------
 
 
-def run_steps(step_of: Callable[[Mapping[Any, Any]], Step], batches: Any) -> Any:
+def run_steps(step_of: Callable[[Mapping[Any, Any]], PreparedCall], batches: Any) -> Any:
     """See `Session.run_steps`. step_of: the step of a feed dict."""
     if isinstance(batches, Mapping):
         return step_of(batches).stacked(batches.values())
@@ -347,7 +347,7 @@ def run_steps(step_of: Callable[[Mapping[Any, Any]], Step], batches: Any) -> Any
     return _listed(step_of, batches)
 
 
-def _listed(step_of: Callable[[Mapping[Any, Any]], Step], batches: Iterable[Any]) -> list[Any]:
+def _listed(step_of: Callable[[Mapping[Any, Any]], PreparedCall], batches: Iterable[Any]) -> list[Any]:
     held = isinstance(batches, Sequence)
 
     def prepare(feed_dict: Any) -> tuple[Batch, int]:

@@ -19,7 +19,7 @@ from ..operators import Tensor, TensorLike, default_graph
 from .dependencies import defaults
 from .feeds import FedInParts, Feed, flatten, in_parts, is_flat
 from .graphs import element, using
-from .prepared_run import Runner, Step, Values, run_steps
+from .prepared_run import PreparedCall, Runner, Values, run_steps
 
 if TYPE_CHECKING:
     from ..compiler.execute.plan import Plan
@@ -67,7 +67,7 @@ class Session:
         if shard is not None:
             self._sharding = module("staticgrad.static.sharding").Sharding(self.graph, shard)
         self._values = Values()
-        self._steps: Bounded[Step] = Bounded(SHORTCUTS)
+        self._steps: Bounded[PreparedCall] = Bounded(SHORTCUTS)
         self._runners: Bounded[Runner] = Bounded(SHORTCUTS)
         """By the nodes that are fetched and fed."""
         self._entered: list[ExitStack] = []
@@ -223,7 +223,7 @@ class Session:
 
     # the way from structures to programs --------------------------------------------------------------------------
 
-    def _step(self, fetches: Any, keys: tuple[Any, ...], feed_dict: Any) -> Step:
+    def _step(self, fetches: Any, keys: tuple[Any, ...], feed_dict: Any) -> PreparedCall:
         """The step of a structure, from the cache or made."""
         parts = in_parts(keys) if keys else None
         if parts is not None:
@@ -248,14 +248,14 @@ class Session:
                 self._steps[fetches.__class__, tuple(fetches) if fetches.__class__ is list else fetches, keys] = step
         return step
 
-    def _made(self, wanted: list[Node], fed: tuple[Node, ...], structure: Any) -> Step:
+    def _made(self, wanted: list[Node], fed: tuple[Node, ...], structure: Any) -> PreparedCall:
         nodes = tuple(dict.fromkeys(wanted))
         runner = self._runners[nodes, fed]
         if runner is None:
             runner = self._runners[nodes, fed] = Runner(
                 self._values, self.graph, nodes, fed, self.numerics, self.passes, self.memory_budget, self._sharding
             )
-        return Step(runner, nodes, wanted, structure)
+        return PreparedCall(runner, nodes, wanted, structure)
 
     def _fetched(self, fetch: Any) -> Node:
         try:

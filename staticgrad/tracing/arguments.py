@@ -59,7 +59,7 @@ INFERENCE = "no tensor of inference_mode", "a tensor of inference_mode", "a tens
 """The same in words."""
 
 
-class Value:
+class KeyedArgument:
     """An argument that is part of the key: an immutable one by its value, any other by identity, whatever its `__eq__` says."""
 
     __slots__ = ("key", "value")
@@ -69,7 +69,7 @@ class Value:
         self.key = plain_key(value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Value) and self.key == other.key
+        return isinstance(other, KeyedArgument) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -123,7 +123,7 @@ class ContainerPlace:
     original = now
 
 
-class Call:
+class CallArguments:
     """The arguments of one call.
 
     key: the cache key of their trace, in parts; arrays: C-contiguous, of supported dtypes; sources: these before copies were
@@ -162,9 +162,11 @@ class Call:
             self._add(kwargs[name])
         self.key = tuple(self.parts)
 
-    def again(self) -> Call:
+    def again(self) -> CallArguments:
         """The same call, after more tensors were bound."""
-        return Call(self.names, self.args, self.kwargs, self.bound, self.own, self.varying, self.objects, self.distinct)
+        return CallArguments(
+            self.names, self.args, self.kwargs, self.bound, self.own, self.varying, self.objects, self.distinct
+        )
 
     def _add(self, arg: Any) -> None:
         if isinstance(arg, Tensor):
@@ -209,7 +211,7 @@ class Call:
             elif id(arg) in self.bound:
                 self.parts.append(("container", id(arg)))
             else:
-                self.parts.append(Value(arg))
+                self.parts.append(KeyedArgument(arg))
 
     def _object(self, given: Any, form: Hashable, fields: Set[str]) -> None:
         if id(given) in self.apart:
@@ -337,12 +339,12 @@ def taken_apart(arg: Any) -> tuple[tuple[Any, ...], Sequence[Any]]:
     if kind is list or kind is tuple:
         return (kind, len(arg)), arg
     if kind is dict:
-        return (kind, tuple(map(Value, arg))), [*arg.values()]
+        return (kind, tuple(map(KeyedArgument, arg))), [*arg.values()]
     form: tuple[Any, ...] = (kind, len(arg))
     members: Sequence[Any] = arg
     if isinstance(arg, dict):
         native = native_class(arg)
-        form, members = (kind, tuple(map(Value, native.keys(arg)))), [*native.values(arg)]
+        form, members = (kind, tuple(map(KeyedArgument, native.keys(arg)))), [*native.values(arg)]
     elif isinstance(arg, RAW):
         form, members = (kind, getattr(arg, "typecode", "B"), bytes(arg)), ()
     elif isinstance(arg, set):
@@ -352,7 +354,7 @@ def taken_apart(arg: Any) -> tuple[tuple[Any, ...], Sequence[Any]]:
         form, members = (*form, tuple(more)), [*members, *more.values()]
     for name in ("default_factory", "maxlen"):
         if hasattr(kind, name):
-            form = (*form, Value(getattr(arg, name)))
+            form = (*form, KeyedArgument(getattr(arg, name)))
     return form, members
 
 

@@ -31,7 +31,7 @@ SUBSCRIPT = next((i for i, (name, _) in enumerate(dis._nb_ops) if name == "NB_SU
 """The argument of BINARY_OP with which CPython 3.14 reads an item."""
 
 
-class Places(NamedTuple):
+class FrameOffsets(NamedTuple):
     """Bytes from the start of a frame object to its interpreter frame, and from there to the function and the locals."""
 
     inner: int
@@ -39,7 +39,7 @@ class Places(NamedTuple):
     locals: int
 
 
-class Step(NamedTuple):
+class BytecodeStep(NamedTuple):
     """An instruction."""
 
     op: str
@@ -74,7 +74,7 @@ def code_of(code: CodeType) -> Code:
     return found
 
 
-def _steps(code: CodeType) -> dict[int, Step]:
+def _steps(code: CodeType) -> dict[int, BytecodeStep]:
     """The reachable instructions, with the depth of the stack before each."""
     instructions = list(dis.get_instructions(code))
     at = {instruction.offset: i for i, instruction in enumerate(instructions)}
@@ -99,7 +99,7 @@ def _steps(code: CodeType) -> dict[int, Step]:
                 break
             depth += dis.stack_effect(op, arg, jump=False)
             i += 1
-    steps: dict[int, Step] = {}
+    steps: dict[int, BytecodeStep] = {}
     prefixes: list[int] = []
     for i, instruction in enumerate(instructions):
         if instruction.offset not in depths:
@@ -115,9 +115,9 @@ def _steps(code: CodeType) -> dict[int, Step]:
             name = "BINARY_SUBSCR"
         elif name == "LOAD_SMALL_INT":
             name = "LOAD_CONST"
-        steps[instruction.offset] = Step(name, arg, instruction.argval, depth, following)
+        steps[instruction.offset] = BytecodeStep(name, arg, instruction.argval, depth, following)
         for offset in prefixes:
-            steps[offset] = Step("EXTENDED_ARG", 0, None, depth, following)
+            steps[offset] = BytecodeStep("EXTENDED_ARG", 0, None, depth, following)
         prefixes = []
     return steps
 
@@ -160,9 +160,9 @@ def function_of(frame: FrameType) -> Any:
 
 
 @cache
-def places() -> Places:
+def places() -> FrameOffsets:
     """The offsets in this version of CPython. Raises ImportError where they are not found."""
-    found: list[Places] = []
+    found: list[FrameOffsets] = []
 
     def probe(left: Any, right: Any) -> None:
         found.extend(_search(sys._getframe(), id(left), id(right), id(probe)))
@@ -185,7 +185,7 @@ def readable() -> bool:
     return True
 
 
-def _search(frame: FrameType, left: int, right: int, function: int) -> list[Places]:
+def _search(frame: FrameType, left: int, right: int, function: int) -> list[FrameOffsets]:
     """Places for a frame whose first two locals, and whose function, have these ids."""
     inner = 3 * WORD
     start = word(id(frame) + inner).value
@@ -194,7 +194,7 @@ def _search(frame: FrameType, left: int, right: int, function: int) -> list[Plac
     words = [word(start + WORD * i).value & ~TAG for i in range(16)]
     pairs = [i for i in range(15) if words[i] == left and words[i + 1] == right]
     functions = [i for i in range(8) if words[i] == function]
-    return [Places(inner, WORD * functions[0], WORD * pairs[0])] if pairs and functions else []
+    return [FrameOffsets(inner, WORD * functions[0], WORD * pairs[0])] if pairs and functions else []
 
 
 def trace_instructions(frame: FrameType, local: Any) -> Any:
@@ -217,7 +217,7 @@ def ask_for_instructions() -> None:
     never.gi_frame.f_trace_opcodes = True
 
 
-def _agrees(at: Places) -> bool:
+def _agrees(at: FrameOffsets) -> bool:
     """Whether the operands of an addition are at these offsets."""
     left, right = object(), object()
     seen: list[bool] = []

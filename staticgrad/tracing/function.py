@@ -24,7 +24,7 @@ from ..eager.grad_mode import modes, watches_nan
 from ..errors import AnomalyError, DataDependentError, GraphError, StaticgradError, TraceError
 from ..operators import Array, frontends, state
 from ..ops.decisions import DecisionMissed
-from .arguments import Call, Keywords, own_code, spread
+from .arguments import CallArguments, Keywords, own_code, spread
 from .decisions import RoadRaises, outcomes_of
 from .mentions import UnknownState, warn_of_unknown_state
 from .segments.runs import FlagChange, SegmentedRuns
@@ -200,12 +200,12 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                 "a recursion ends where a Python value says so; where a tensor does, write sg.while_loop",
             ) from None
 
-    def _call(self, call: Call) -> Output:
+    def _call(self, call: CallArguments) -> Output:
         """The slower path, for any arguments. The lock is held."""
         result = self._by_plans(call)  # whose frame is gone when eager mode raises: the traceback would keep its plans
         return self._run(call.args[: call.own], call.kwargs) if result is FALLBACK else result
 
-    def _by_plans(self, call: Call) -> Any:
+    def _by_plans(self, call: CallArguments) -> Any:
         """The result of a call by a plan, or FALLBACK where it is left to eager mode, and nothing is changed."""
         road: tuple[bool, ...] = ()
         tried: list[Specialization] = []
@@ -251,7 +251,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
             del specialization, arrays
         return FALLBACK
 
-    def _not_raised(self, call: Call, road: tuple[bool, ...], raised: RoadRaises) -> None:
+    def _not_raised(self, call: CallArguments, road: tuple[bool, ...], raised: RoadRaises) -> None:
         """A call whose trace raised an error raised none in eager mode. Raises TraceError where it may not run in segments."""
         if not raised.traced:
             self.raising[call.key, road] = -1

@@ -26,7 +26,7 @@ Instance = TypeVar("Instance")
 MISSING: Any = type("MISSING", (), {"__repr__": lambda self: "MISSING", "__bool__": lambda self: False})()
 
 
-class Kind(NamedTuple):
+class AccessKind(NamedTuple):
     """A kind of access to an object."""
 
     text: str
@@ -150,30 +150,30 @@ def own_value(x: Any, name: str) -> Any:
 
 
 KINDS = {
-    "item": Kind("{h}[{k}] is {v}", _item, 1),
-    "lookup": Kind("get({h}, {k}, MISSING) is {v}", _item, 2),
-    "attribute": Kind("{h}.{n} is {v}", look_up, 0),
-    "method": Kind("{h}.{n}.__func__ is {v}", _method, 3),
-    "cell": Kind("{h}.cell_contents is {v}", _cell, 1),
-    "type": Kind("type({h}) is {v}", lambda holder, _: type(holder), 1),
-    "length": Kind("len({h}) == {v}", lambda holder, _: size(holder), 1),
-    "members": Kind("len({h}) == {v}.__len__() and all(map(is_, {h}, {v}))", lambda holder, _: tuple(each(holder)), 5),
-    "pairs": Kind(
+    "item": AccessKind("{h}[{k}] is {v}", _item, 1),
+    "lookup": AccessKind("get({h}, {k}, MISSING) is {v}", _item, 2),
+    "attribute": AccessKind("{h}.{n} is {v}", look_up, 0),
+    "method": AccessKind("{h}.{n}.__func__ is {v}", _method, 3),
+    "cell": AccessKind("{h}.cell_contents is {v}", _cell, 1),
+    "type": AccessKind("type({h}) is {v}", lambda holder, _: type(holder), 1),
+    "length": AccessKind("len({h}) == {v}", lambda holder, _: size(holder), 1),
+    "members": AccessKind("len({h}) == {v}.__len__() and all(map(is_, {h}, {v}))", lambda holder, _: tuple(each(holder)), 5),
+    "pairs": AccessKind(
         "len({h}) * 2 == {v}.__len__() and all(map(is_, chain({h}.keys(), {h}.values()), {v}))",
         lambda holder, _: pairs(holder), 6,
     ),
-    "names": Kind("{h}.keys() == {v}", lambda holder, _: frozenset(holder), 4),
-    "contents": Kind("contents({h}) == {v}", lambda holder, _: contents(holder), 9),
-    "values": Kind("contents({h}._data) == {v}", lambda holder, _: contents(holder._data), 9),
-    "bytes": Kind("bytes({h}) == {v}", lambda holder, _: bytes(holder), 8),
-    "static": Kind("static({h}, {k}) is {v}", static, 7),
-    "call": Kind("{h}(*{k}) is {v}", lambda holder, args: holder(*args), 8),
-    "thread": Kind("{h}() == {v}", lambda holder, _: holder(), 2),
-    "context": Kind("{h}.get(*{k}) is {v}", lambda holder, args: holder.get(*args), 4),
-    "type of attribute": Kind("type({h}.{n}) is {v}", lambda holder, name: type(look_up(holder, name)), 1),
-    "type of item": Kind("type({h}[{k}]) is {v}", lambda holder, key: type(_item(holder, key)), 2),
-    "type of cell": Kind("type({h}.cell_contents) is {v}", lambda cell, _: type(_cell(cell, None)), 2),
-    "contains": Kind("({k} in {h}) is {v}", lambda holder, key: key in holder, 2),
+    "names": AccessKind("{h}.keys() == {v}", lambda holder, _: frozenset(holder), 4),
+    "contents": AccessKind("contents({h}) == {v}", lambda holder, _: contents(holder), 9),
+    "values": AccessKind("contents({h}._data) == {v}", lambda holder, _: contents(holder._data), 9),
+    "bytes": AccessKind("bytes({h}) == {v}", lambda holder, _: bytes(holder), 8),
+    "static": AccessKind("static({h}, {k}) is {v}", static, 7),
+    "call": AccessKind("{h}(*{k}) is {v}", lambda holder, args: holder(*args), 8),
+    "thread": AccessKind("{h}() == {v}", lambda holder, _: holder(), 2),
+    "context": AccessKind("{h}.get(*{k}) is {v}", lambda holder, args: holder.get(*args), 4),
+    "type of attribute": AccessKind("type({h}.{n}) is {v}", lambda holder, name: type(look_up(holder, name)), 1),
+    "type of item": AccessKind("type({h}[{k}]) is {v}", lambda holder, key: type(_item(holder, key)), 2),
+    "type of cell": AccessKind("type({h}.cell_contents) is {v}", lambda cell, _: type(_cell(cell, None)), 2),
+    "contains": AccessKind("({k} in {h}) is {v}", lambda holder, key: key in holder, 2),
 }  # fmt: skip
 GONE = {
     "item": "{k} not in {h}", "lookup": "{k} not in {h}", "attribute": "look_up({h}, {k}) is {v}",

@@ -30,7 +30,7 @@ from .containers import same
 from .segments.runs import Again
 
 if TYPE_CHECKING:
-    from .arguments import Call
+    from .arguments import CallArguments
 
 
 COMPARISONS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal"}
@@ -398,7 +398,7 @@ class VaryingArguments:
         self.needed: dict[int, int] = {}
         """How many traces needed the values."""
 
-    def varied(self, call: Call) -> bool:
+    def varied(self, call: CallArguments) -> bool:
         """Note the values of a call that is to be traced; whether there are more run-time numbers now."""
         found = set()
         for position, value in call.others:

@@ -26,7 +26,7 @@ from .observer.access_log import AccessLog
 from .observer.python_types import is_heap_type
 from .traced import Traced
 from .traced_array import TracedArray
-from .views import Step, in_order, memory_of, overlap
+from .views import ViewOperation, in_order, memory_of, overlap
 
 Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
 """(tensors of the run, objects that were passed as arguments) -> the result."""
@@ -55,7 +55,7 @@ class Results:
         self.uses_given = False
         self.numbers = False
         """Whether there are numbers of the run among them, or among what it stores."""
-        self.views: dict[int, tuple[Build, list[Step]]] = {}
+        self.views: dict[int, tuple[Build, list[ViewOperation]]] = {}
         self.early: list[int] = []
         """Positions of those that are in memory which a run takes from a tensor."""
         self._known: dict[int, Build] = {}
@@ -89,7 +89,7 @@ class Results:
         """Find the fetches that share memory. owners: what gives the tensor whose memory a traced tensor stands for, by id;
         kept: ids of values that a run leaves in a gradient. A value of the run of which fetches are overlapping parts, or
         that is kept, is fetched as well."""
-        roots: dict[int, tuple[Any, dict[int, list[Step]]]] = {}
+        roots: dict[int, tuple[Any, dict[int, list[ViewOperation]]]] = {}
         for position, x in enumerate(self.fetches):
             root, steps = memory_of(x, owners)
             if id(root) in owners:

@@ -42,7 +42,7 @@ class MemoryUse(NamedTuple):
         return isinstance(self.key, int)
 
 
-class Place(NamedTuple):
+class PositionInBase(NamedTuple):
     """The position of an argument in its base. base: as `MemoryUse.key`; places: the positions of its elements among those of
     the base, None for the same elements; inside: which of its elements the base has, None for all; taped: it is a view of
     the base on the same tape; array, label: of the base."""
@@ -58,7 +58,7 @@ class Place(NamedTuple):
 class SharedMemory(Again):
     """Arguments share memory that the step writes: the trace begins again with `places`, by the arguments' numbers."""
 
-    def __init__(self, places: Mapping[int, Place]):
+    def __init__(self, places: Mapping[int, PositionInBase]):
         self.places = places
 
 
@@ -71,7 +71,7 @@ class SharedView(Alias):
     __slots__ = ("origin", "place")
     changed = False
 
-    def __init__(self, tracer: Any, base: Traced, place: Place, origin: Node):
+    def __init__(self, tracer: Any, base: Traced, place: PositionInBase, origin: Node):
         self.origin, self.place = origin, place
         super().__init__(tracer, base)
 
@@ -166,7 +166,7 @@ def _pairs(members: Sequence[MemoryUse]) -> Iterator[tuple[int, int]]:
                     yield i, k
 
 
-def check(members: Sequence[MemoryUse], known: Mapping[int, Place]) -> None:
+def check(members: Sequence[MemoryUse], known: Mapping[int, PositionInBase]) -> None:
     """Raises SharedMemory for arguments that share memory which the step writes, when a trace can follow that; else TraceError.
 
     known: arguments that the trace takes for views already.
@@ -178,7 +178,7 @@ def check(members: Sequence[MemoryUse], known: Mapping[int, Place]) -> None:
         groups.update(dict.fromkeys(joined, joined))
     if not groups:
         return
-    found: dict[int, Place] = {}
+    found: dict[int, PositionInBase] = {}
     for group in {id(group): group for group in groups.values()}.values():
         ones = [members[i] for i in sorted(group)]
         base = _base(ones)
@@ -209,17 +209,17 @@ def _base(ones: Sequence[MemoryUse]) -> MemoryUse:
     return max(ones, key=order)
 
 
-def _place(one: MemoryUse, base: MemoryUse, ones: Sequence[MemoryUse]) -> Place:
+def _place(one: MemoryUse, base: MemoryUse, ones: Sequence[MemoryUse]) -> PositionInBase:
     a, b = base.array, one.array
     if a.dtype != b.dtype or (one.tensor is not None and one.tensor._tracked):
         raise _refused(ones)
     taped = _taped(one.tensor, base.tensor)
     if a.shape == b.shape and relation(a, b) == (0, a.strides, a.strides):
-        return Place(base.key, None, None, taped, a, base.label)
+        return PositionInBase(base.key, None, None, taped, a, base.label)
     places, inside = places_in(b, a)
     if any(x.flags.writeable and np.unique(addresses(x)).size != x.size for x in (a, b)):  # the order of changes decides
         raise _refused(ones)
-    return Place(base.key, places, inside, taped, a, base.label)
+    return PositionInBase(base.key, places, inside, taped, a, base.label)
 
 
 def _taped(one: Tensor | None, base: Tensor | None) -> bool:

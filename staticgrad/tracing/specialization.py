@@ -25,7 +25,7 @@ from ..errors import GraphError, StaticgradError, TraceError
 from ..ir import REGISTRY, Cell, Node, failing
 from ..operators import Symbol, append
 from ..ops.decisions import decision_op
-from .arguments import ArrayKey, Call, inference
+from .arguments import ArrayKey, CallArguments, inference
 from .effects import Former
 from .numbers import Condition, NumberFeeds, NumberKey
 from .observer.state_watcher import StateWatcher
@@ -57,7 +57,7 @@ class Specialization:
     __slots__ = ("__dict__", "fast_call", "free", "grad_mode")  # every call reads these: slots are faster
 
     def __init__(
-        self, call: Call, tracer: Tracer, result: Any, observer: StateWatcher, numerics: str = "fast",
+        self, call: CallArguments, tracer: Tracer, result: Any, observer: StateWatcher, numerics: str = "fast",
         passes: Sequence[Pass] = (), templates: Templates | None = None, saves: bool = False,
         budget: int | float | None = None,
     ):  # fmt: skip
@@ -344,7 +344,7 @@ class Specialization:
                 else:
                     moves[id(argument)].written = self.fetch(former)
 
-    def _specs(self, call: Call) -> list[Spec] | None:
+    def _specs(self, call: CallArguments) -> list[Spec] | None:
         """The properties of each argument that the fast call checks; None for arguments that need the slower path."""
         parts = call.parts
         if call.distinct or any(type(x) is ndarray for x in self.told):
@@ -371,11 +371,11 @@ class Specialization:
             specs += [Spec(x.dtype, x.shape) for x in self.number_feeds.arrays(call.numbers) or ()]
         return specs + [Spec(x.dtype, tuple(x.shape)) for x in self.moved]
 
-    def _number_shapes(self, call: Call) -> list[tuple[int, ...]]:
+    def _number_shapes(self, call: CallArguments) -> list[tuple[int, ...]]:
         found = None if self.number_feeds is None else self.number_feeds.arrays(call.numbers)
         return [x.shape for x in found or ()]
 
-    def numbers_suit(self, call: Call) -> bool:
+    def numbers_suit(self, call: CallArguments) -> bool:
         """Whether the trace holds for the run-time numbers of a call, and the plan where some are extents."""
         if self.number_feeds is None:
             return True
@@ -384,7 +384,7 @@ class Specialization:
 
     # other shapes ----------------------------------------------------------------------------------------------------
 
-    def accepts(self, call: Call) -> bool:
+    def accepts(self, call: CallArguments) -> bool:
         """Whether the trace is valid for arguments of the same kind, whatever their extents: its guards hold."""
         return (
             self.grad_mode is modes.now.grad
@@ -413,7 +413,9 @@ class Specialization:
             result[cell] = Cell(cell.name, kind, tensor=tensor)
         return result
 
-    def again(self, call: Call, program: Program, filler: Filler, cells: Mapping[Cell, Cell], first: bool) -> Specialization:
+    def again(
+        self, call: CallArguments, program: Program, filler: Filler, cells: Mapping[Cell, Cell], first: bool
+    ) -> Specialization:
         """This trace for a call with other extents, over storage of its own. first: of the call that was traced."""
         new = copy.copy(self)
         new.key, new.program = call.key, program
@@ -439,7 +441,7 @@ class Specialization:
 
     # before a run -----------------------------------------------------------------------------------------------------
 
-    def compile(self, call: Call, traced: bool = True) -> None:
+    def compile(self, call: CallArguments, traced: bool = True) -> None:
         """Make the plan and bind it. traced: just now. Raises TraceError when tensors share memory that the step writes."""
         self.plan = self.program.plan(*self.fed(call.arrays, call))
         if traced:
@@ -459,7 +461,7 @@ class Specialization:
         self.bind(Structure.changes)
         self.sharing = self._sharing(call)
 
-    def _sharing(self, call: Call) -> tuple[Any, ...]:
+    def _sharing(self, call: CallArguments) -> tuple[Any, ...]:
         """How the arguments share memory that the step writes, with one another and with captured tensors."""
         if not (self.changed_arguments or self.changed_grads or self.updated or self.rewritten):
             return ()
@@ -468,7 +470,7 @@ class Specialization:
         moved = [(*bounds(x._data), x, any(x is other for other in self.rewritten)) for x in self.moved]
         return pattern(mine, call.given, [*self.places, *moved])
 
-    def shares(self, call: Call) -> bool:
+    def shares(self, call: CallArguments) -> bool:
         """Whether the arguments share memory as those of the trace did."""
         return self._sharing(call) == self.sharing
 
@@ -477,7 +479,7 @@ class Specialization:
         low, high = bounds(array)
         return any(changes and low < end and begin < high for begin, end, _, changes in self.places)
 
-    def fed(self, arrays: list[ndarray], call: Call) -> list[ndarray]:
+    def fed(self, arrays: list[ndarray], call: CallArguments) -> list[ndarray]:
         """The arrays, with those of the arguments' gradients and of the call's numbers."""
         more = [np.asarray(call.given[number]._grad._data, order="C") for number, fed in self.given_grads if fed]
         if self.number_feeds is not None:
@@ -487,7 +489,7 @@ class Specialization:
         more += [x._data for x in self.moved]
         return [*arrays, *more] if more else arrays
 
-    def take(self, call: Call) -> list[ndarray]:
+    def take(self, call: CallArguments) -> list[ndarray]:
         """The arrays of any arguments, copied where the step writes their memory."""
         return self.fed([self.apart(array) for array in call.arrays], call)
 
@@ -604,7 +606,7 @@ class Specialization:
             self._renew_held()
         return self.plan.run_watched(arrays, BUFFERS) if watches_nan() else self.plan.alone(self.plan.execute, arrays)
 
-    def complete(self, results: list[ndarray], call: Call, arrays: list[ndarray]) -> Any:
+    def complete(self, results: list[ndarray], call: CallArguments, arrays: list[ndarray]) -> Any:
         """What follows the run of the plan, which has changed state: gradients, effects, and the results of the function."""
         self.undo = ()
         self.finish()
@@ -708,7 +710,7 @@ class Specialization:
             Structure.gradients += 1
         return tensors
 
-    def _built(self, arrays: list[ndarray], call: Call, fed: Sequence[ndarray]) -> Any:
+    def _built(self, arrays: list[ndarray], call: CallArguments, fed: Sequence[ndarray]) -> Any:
         """The results of a run, as the user's function returned them."""
         given = call.given
         tensors = [wrap(array) for array in arrays]
@@ -787,7 +789,7 @@ def _fact(tensor: Tensor) -> tuple[Any, ...]:
     return tensor._tracked, data.shape, data.dtype, data.flags.c_contiguous, data.flags.writeable, hooks
 
 
-def difference(specialization: Specialization, call: Call) -> str:
+def difference(specialization: Specialization, call: CallArguments) -> str:
     """Why a specialization for a call with the same kinds of arguments did not apply, in words."""
     if specialization.number_feeds is not None and specialization.key == call.key:
         told = specialization.number_feeds.difference(call.numbers)

@@ -18,7 +18,7 @@ from ..eager.grad_mode import modes
 from ..errors import DataDependentError, DTypeError, StaticgradError, TraceError
 from ..operators import Symbol
 from . import settings
-from .arguments import CONTAINERS, Call, Keywords, parameter_names, spread
+from .arguments import CONTAINERS, CallArguments, Keywords, parameter_names, spread
 from .arguments import difference as key_difference
 from .decisions import Decisions, RoadRaises
 from .given_objects import GivenObjects, ObjectsRead, ObjectsRefused, StandIns
@@ -27,7 +27,7 @@ from .numbers import NumbersRefused, VaryingArguments, needed
 from .observer.state_watcher import StateWatcher
 from .observer.trace_observer import watcher
 from .segments.runs import HeldOutput, drop_held, printed_once
-from .sharing import Place, SharedMemory
+from .sharing import PositionInBase, SharedMemory
 from .specialization import Specialization
 from .specialization import difference as specialization_difference
 from .state_inputs import StateInputs, StateReached, replaced
@@ -106,13 +106,13 @@ class SpecializationCache:
 
     def _with_state(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], varying: Set[int] | None = None, whole: bool = False
-    ) -> Call:
+    ) -> CallArguments:
         """A call with these arguments, and the state that the function replaces. varying: the run-time numbers; None: those
         known. whole: no object is taken apart."""
         varying = self.varying.positions if varying is None else varying
         more = self.state.begin(whole) if self.state.places else ()
         names = functools.partial(self._names, args, len(more))
-        call = Call(
+        call = CallArguments(
             names, (*args, *more), kwargs, self.bound, len(args), varying, None if whole else self.objects, self.distinct
         )
         for x in self.state.shared({*call.containers, *call.apart}) if more else ():
@@ -151,7 +151,7 @@ class SpecializationCache:
                 return FALLBACK
         return FALLBACK
 
-    def _find(self, call: Call, road: tuple[bool, ...] = ()) -> tuple[Specialization, Call]:
+    def _find(self, call: CallArguments, road: tuple[bool, ...] = ()) -> tuple[Specialization, CallArguments]:
         """The specialization for these arguments, traced where there is none, and the call in the form that it takes. road:
         outcomes of its first decisions."""
         known = self.specializations.get(call.key, ())
@@ -220,14 +220,14 @@ class SpecializationCache:
         self.recent = (specialization, *[other for other in self.recent if other is not specialization][: RECENT - 1])
         return specialization, call
 
-    def _nearest(self, call: Call, road: tuple[bool, ...]) -> Specialization | None:
+    def _nearest(self, call: CallArguments, road: tuple[bool, ...]) -> Specialization | None:
         """The latest specialization; of those that take a road, where it is known."""
         if not road:
             return self.latest
         found = [other for other in self.specializations.get(call.key, ()) if other.road[: len(road)] == road]
         return self.latest if self.latest in found else found[0] if found else None
 
-    def _check_raising(self, call: Call, road: tuple[bool, ...]) -> None:
+    def _check_raising(self, call: CallArguments, road: tuple[bool, ...]) -> None:
         """Raises RoadRaises where traces of such calls have raised it: calls by powers of two are traced again, and all once
         one has not raised it, until there is a plan."""
         count = self.raising.get((call.key, road), 0)
@@ -248,7 +248,7 @@ class SpecializationCache:
         if not keys:
             self.state.places.clear()
 
-    def _again(self, call: Call, varying: Set[int] | None = None) -> Call:
+    def _again(self, call: CallArguments, varying: Set[int] | None = None) -> CallArguments:
         """A call with the present state. varying: its run-time numbers, if others."""
         varying = call.varying if varying is None else varying
         return self._with_state(call.args[: call.own], call.kwargs, varying, call.objects is None)
@@ -265,7 +265,7 @@ class SpecializationCache:
         self.state.structures.clear()
         self.varying = VaryingArguments()
 
-    def _check_roads(self, call: Call, road: tuple[bool, ...]) -> None:
+    def _check_roads(self, call: CallArguments, road: tuple[bool, ...]) -> None:
         """Raises TraceError where there are too many roads to make a plan for each."""
         if road:
             known = {specialization.road for specialization in self.specializations.get(call.key, ())}
@@ -283,7 +283,7 @@ class SpecializationCache:
             self.recent = tuple(other for other in self.recent if other is not specialization)
             self.latest = self.recent[0] if self.recent else None
 
-    def _with_saved_values(self, call: Call, known: Specialization) -> Specialization:
+    def _with_saved_values(self, call: CallArguments, known: Specialization) -> Specialization:
         """The specialization that takes the place of one whose results a caller has differentiated: its plan returns the
         values that the backward pass reads."""
         self.saves, self.trace_templates = True, TraceTemplates()
@@ -296,7 +296,9 @@ class SpecializationCache:
         self.recent = tuple(x for x in self.recent if x is not known)
         return specialization
 
-    def _trace(self, call: Call, places: Mapping[int, Place] | None = None, road: tuple[bool, ...] = ()) -> Specialization:
+    def _trace(
+        self, call: CallArguments, places: Mapping[int, PositionInBase] | None = None, road: tuple[bool, ...] = ()
+    ) -> Specialization:
         """Make a specialization. places: of arguments that share memory which the function writes; road: see `_find`."""
         why = self._why(call) if not road else f"same arguments, but decision {len(road)} is {road[-1]}"
         nearest = self._nearest(call, road)
@@ -334,7 +336,7 @@ class SpecializationCache:
             self._forget()
         return specialization
 
-    def _traced_before(self, call: Call) -> tuple[Specialization | None, str]:
+    def _traced_before(self, call: CallArguments) -> tuple[Specialization | None, str]:
         """The specialization that follows from an earlier trace over symbols, and how it came about, in words."""
         found, why = self.trace_templates.find(call)
         if found is None:
@@ -342,7 +344,7 @@ class SpecializationCache:
         found.compile(call, traced=False)
         return (found, "not traced again") if found.sharing == () else (None, "traced again, because arguments share memory")
 
-    def _integers(self, call: Call) -> dict[str, int]:
+    def _integers(self, call: CallArguments) -> dict[str, int]:
         """The integers of a call that are run-time values, by their texts."""
         kept = self.state.numbers.values if self.state.places else ()
         numbers = {f"a[{i}]": x for i, x in enumerate(call.numbers)} | {f"s[{i}]": x for i, x in enumerate(kept)}
@@ -352,7 +354,7 @@ class SpecializationCache:
         """Whether a trace that fails may be followed by another one: none prints."""
         return self.latest is None or all(effect.kind != "print" for effect in self.latest.effects)
 
-    def _with_symbols(self, call: Call, symbols: Symbols) -> Specialization | None:
+    def _with_symbols(self, call: CallArguments, symbols: Symbols) -> Specialization | None:
         """Make a specialization by a trace over symbolic extents; None where the function needs numbers. Code that expects
         numbers may raise anything when it gets symbols, so the trace with numbers decides what is an error."""
         try:
@@ -362,7 +364,7 @@ class SpecializationCache:
             return None
 
     def _traced(
-        self, call: Call, places: Mapping[int, Place] | None = None, symbols: Symbols | None = None,
+        self, call: CallArguments, places: Mapping[int, PositionInBase] | None = None, symbols: Symbols | None = None,
         road: tuple[bool, ...] = (),
     ) -> Specialization:  # fmt: skip
         """Trace the function. road: see `_find`."""
@@ -409,7 +411,7 @@ class SpecializationCache:
         return specialization
 
     def _specialize(
-        self, call: Call, tracer: Tracer, observer: StateWatcher, symbols: Symbols | None, stand_ins: StandIns
+        self, call: CallArguments, tracer: Tracer, observer: StateWatcher, symbols: Symbols | None, stand_ins: StandIns
     ) -> Specialization:
         conditions = Conditions() if symbols is None else symbols.conditions
 
@@ -510,7 +512,7 @@ class SpecializationCache:
         else:
             del self.specializations[specialization.key]
 
-    def _why(self, call: Call) -> str:
+    def _why(self, call: CallArguments) -> str:
         """The difference from the nearest earlier trace."""
         if not self.specializations:
             return "first call"

@@ -50,11 +50,11 @@ NOTHING: Mapping[Hashable, Collection[str]] = MappingProxyType({})
 class StateReached(Again):
     """The function replaces values that it reads. Ends the trace; the next one has them as arguments."""
 
-    def __init__(self, places: list[Place]):
+    def __init__(self, places: list[StateLocation]):
         self.places = places
 
 
-class Place:
+class StateLocation:
     """Where a value lies: `holder.key`, `holder[key]`, or a cell."""
 
     __slots__ = ("holder", "key", "kind", "label", "saved", "varying")
@@ -131,7 +131,7 @@ class Values:
         self.numbers: list[Any] = []
         self.given: list[Any] = []
 
-    def of(self, place: Place) -> Hashable:
+    def of(self, place: StateLocation) -> Hashable:
         """The structure of the value in a place."""
         self.varying, self.numbers = place.varying, []
         return self.key(place.now())
@@ -183,7 +183,7 @@ class StateInputs:
 
     def __init__(self, objects: GivenObjects, bound: Mapping[int, Any]) -> None:
         self.objects, self.bound = objects, bound
-        self.places: list[Place] = []
+        self.places: list[StateLocation] = []
         self.structures: dict[Hashable, Structure] = {}
         self.numbers = StateNumbers()
         self.seen: dict[tuple[Any, ...], set[str]] = {}
@@ -230,7 +230,7 @@ class StateInputs:
             self.structures.clear()
         return found
 
-    def _note(self, place: Place, numbers: Sequence[Any]) -> bool:
+    def _note(self, place: StateLocation, numbers: Sequence[Any]) -> bool:
         """Note the numbers that a call found in a place; whether more of them are arguments now."""
         if len(numbers) > FEW:
             return False
@@ -279,7 +279,7 @@ class StateInputs:
             for text, value in self.numbers.conditions.items()
         ]
 
-    def moved(self, reads: Sequence[Read]) -> list[Place]:
+    def moved(self, reads: Sequence[Read]) -> list[StateLocation]:
         """Places whose guards fail because other values of the same structure lie there than in the trace: other tensors,
         arrays or objects, or numbers that are other ones time and again, as rates that are annealed."""
         found = []
@@ -292,19 +292,19 @@ class StateInputs:
             old, new = Values(fields, self.bound), Values(fields, self.bound)
             if old.key(read.value) != new.key(now):
                 continue
-            place = Place(read.kind, read.holder, read.key, read.label)
+            place = StateLocation(read.kind, read.holder, read.key, read.label)
             self._note(place, old.numbers)
             if self._note(place, new.numbers) or new.leaves or new.known:
                 self.objects.fields.update(forms)
                 found.append(place)
         return found
 
-    def new(self, places: Iterable[Place]) -> list[Place]:
+    def new(self, places: Iterable[StateLocation]) -> list[StateLocation]:
         """Those places that are not known yet."""
         known = {place.identity for place in self.places}
         return [place for place in places if place.identity not in known]
 
-    def add(self, places: Iterable[Place]) -> None:
+    def add(self, places: Iterable[StateLocation]) -> None:
         self.places[:] = {place.identity: place for place in (*places, *self.places)}.values()
         self.structures.clear()
 
@@ -345,7 +345,7 @@ class StateInputs:
                 stand_ins.made.append((made, found.form, label))
             return made
 
-        planted: list[Place] = []
+        planted: list[StateLocation] = []
 
         def undo() -> None:
             for place in reversed(planted):  # items[0] and items[-1] may be one place
@@ -374,7 +374,7 @@ def is_leaf(x: Any) -> bool:
 
 def replaced(
     log: AccessLog, effects: Sequence[Effect], constant: Collection[tuple[Any, ...]], containers: Sequence[Any]
-) -> list[Place]:
+) -> list[StateLocation]:
     """Places whose tensors, numbers or containers the function reads and then replaces. Changes of a container in such a place,
     or among the arguments, are made to the one that a run finds there; raises TraceError for those of containers inside of the
     former, and ArgumentReached for one of the latter that the function knows by another name, too. constant: places whose
@@ -404,7 +404,7 @@ def replaced(
         kind, key = effect.key if effect.kind == "count" else (effect.kind, effect.key)
         if kind not in WRITES or not effect.args:
             continue
-        place = Place(kind, effect.holder, key, log.label(effect.holder))  # until its read is found
+        place = StateLocation(kind, effect.holder, key, log.label(effect.holder))  # until its read is found
         if place.identity in log.inputs:
             continue
         read = _read_of(log, place)
@@ -421,7 +421,7 @@ def replaced(
 
 
 def _check_argument(former: Former, original: Any) -> None:
-    if not isinstance(former.place, Place):
+    if not isinstance(former.place, StateLocation):
         raise ArgumentReached(original)
 
 
@@ -449,14 +449,14 @@ def _items(read: Read) -> tuple[Sequence[Any], Sequence[Any]]:
     return (read.value[:n], read.value[n:]) if read.kind == "pairs" else (range(len(read.value)), read.value)
 
 
-def _members(log: AccessLog, holder: Any, constant: Collection[tuple[Any, ...]]) -> list[Place]:
+def _members(log: AccessLog, holder: Any, constant: Collection[tuple[Any, ...]]) -> list[StateLocation]:
     """Places of the tensors and the numbers in a container that was read as a whole and changed by a method."""
     read = log.reads.get(("members", id(holder), None))
     if read is None or not isinstance(holder, (list, collections.deque)):
         return []
     found = []
     for i, value in enumerate(read.value):
-        place = Place("item", holder, i, f"{read.label}[{i}]")
+        place = StateLocation("item", holder, i, f"{read.label}[{i}]")
         number = type(value) in NUMBERS
         place.varying.update([0] if number else [])
         if place.identity not in log.inputs and ((place.identity, 0) not in constant if number else _holds(value)):
@@ -471,7 +471,7 @@ def _holds(value: Any, fields: Mapping[Hashable, Collection[str]] = NOTHING) -> 
     return bool(values.leaves) or any(not isinstance(x, CONTAINERS) for _, x in values.known.values())
 
 
-def _read_of(log: AccessLog, place: Place) -> tuple[Any, str] | None:
+def _read_of(log: AccessLog, place: StateLocation) -> tuple[Any, str] | None:
     """(value, label) of a place before the trace, where the trace read it."""
     for kind in (place.kind, "lookup") if place.kind == "item" else (place.kind,):
         read = log.reads.get((kind, *place.identity[1:]))

@@ -15,7 +15,7 @@ from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
 from ..compiler.passes.symbolic_program import SymbolicProgram
 from ..compiler.templates import KEPT, VAIN
 from ..eager.grad_mode import modes
-from .arguments import ArrayKey, Call
+from .arguments import ArrayKey, CallArguments
 from .specialization import Specialization
 
 Axis = tuple[int, int]
@@ -26,7 +26,7 @@ class Symbols:
     """The extents of a call's arrays, those on `axes` as symbols; equal ones as one. Extents of 0 and 1 stay numbers: most code
     treats them apart. numbers: of the call, by their texts, that may be extents; those on `axes` follow the arrays."""
 
-    def __init__(self, call: Call, axes: set[Axis], numbers: Mapping[str, int]):
+    def __init__(self, call: CallArguments, axes: set[Axis], numbers: Mapping[str, int]):
         self.conditions = Conditions()
         self.axes: list[Axis] = []
         """Where each symbol's value is found."""
@@ -60,7 +60,7 @@ class TraceTemplate:
         if trace.tape is not None:
             trace.tape.follow(symbols.conditions)
 
-    def specialization(self, call: Call, first: bool = False) -> Specialization | str:
+    def specialization(self, call: CallArguments, first: bool = False) -> Specialization | str:
         """The specialization that a trace of this call would have given, without its plan; or the condition that does not
         hold, in words, "" for arguments of another kind. first: of the call that was traced."""
         if not first and (self.pattern != pattern_of(call.key) or not self.trace.accepts(call)):
@@ -91,7 +91,7 @@ class TraceTemplates:
         self.error = ""
         """Why the latest trace over symbols failed."""
 
-    def find(self, call: Call) -> tuple[Specialization | None, str]:
+    def find(self, call: CallArguments) -> tuple[Specialization | None, str]:
         """A specialization of a kept trace; or None, and the condition that did not hold."""
         why = ""
         for template in self.kept:
@@ -102,11 +102,11 @@ class TraceTemplates:
             why = why if why else found
         return None, why
 
-    def note(self, call: Call, needed: Set[str]) -> None:
+    def note(self, call: CallArguments, needed: Set[str]) -> None:
         """Note the numbers of which a trace needed the values."""
         self.needed.setdefault(pattern_of(call.key), set()).update(needed)
 
-    def symbols(self, call: Call, numbers: Mapping[str, int]) -> Symbols | None:
+    def symbols(self, call: CallArguments, numbers: Mapping[str, int]) -> Symbols | None:
         """The symbols for a trace; None where the shapes are the first of their kind, or symbols have been of no use. numbers:
         the integers of the call, by their texts."""
         shapes = [*(array.shape for array in call.arrays), *((number,) for number in numbers.values())]

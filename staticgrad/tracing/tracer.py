@@ -31,7 +31,7 @@ from .handlers import caught
 from .numbers import RunNumber, has_number, listed, magnitude
 from .observer.arrays import ArrayMemory, owner_of
 from .segments.runs import Again, FlagChange
-from .sharing import ADVICE, MemoryUse, Place, SharedView
+from .sharing import ADVICE, MemoryUse, PositionInBase, SharedView
 from .traced import Alias, DataAlias, Leaf, LostValue, Traced, memory_node, met, no_extent
 from .traced_array import TracedArray, elements
 from .views import TracedView, assign_item, memory_of
@@ -61,12 +61,12 @@ class Tracer:
     """
 
     def __init__(
-        self, name: str, arrays: ArrayMemory, places: Mapping[int, Place] | None = None, observer: Any = None,
+        self, name: str, arrays: ArrayMemory, places: Mapping[int, PositionInBase] | None = None, observer: Any = None,
         shapes: Sequence[Shape] | None = None,
     ):  # fmt: skip
         self.name = name
         self.shapes = shapes
-        self.places: Mapping[int, Place] = {} if places is None else places
+        self.places: Mapping[int, PositionInBase] = {} if places is None else places
         self.shared_views: list[SharedView] = []
         self.shared_arrays: list[tuple[Traced, Node, np.ndarray, np.ndarray]] = []
         """(tensor, its node, the array that was made in the trace and whose memory it shares, a copy of that)"""
@@ -282,7 +282,7 @@ class Tracer:
     def _placeholder(self, kind: TensorType, name: str) -> Leaf:
         return Leaf(self, append(self.graph, REGISTRY["placeholder"], (), {"type": kind}, name=name).node)
 
-    def _base(self, place: Place) -> Leaf:
+    def _base(self, place: PositionInBase) -> Leaf:
         """The tensor whose memory a view shares: another argument, a captured tensor, or the gradient of one."""
         if isinstance(place.base, Tensor):
             return self.value(place.base)

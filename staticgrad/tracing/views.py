@@ -142,7 +142,7 @@ class TracedView(Alias):
 # results that share memory ---------------------------------------------------------------------------------------------
 
 
-class Step(NamedTuple):
+class ViewOperation(NamedTuple):
     """One operation of eager mode that gives the same memory. op: of a view, None for `x.detach()` or `x.data`; recorded:
     whether it was taken while gradients were recorded."""
 
@@ -158,14 +158,14 @@ class Step(NamedTuple):
         with set_grad_enabled(self.recorded and modes.now.grad):
             return apply(self.op, x, **self.attrs)
 
-    def again(self, attribute: Callable[[Any], Any]) -> Step:
+    def again(self, attribute: Callable[[Any], Any]) -> ViewOperation:
         """The same for other extents; attribute: of one."""
         return self._replace(attrs={name: attribute(value) for name, value in self.attrs.items()})
 
 
-def memory_of(x: Any, owners: Container[int]) -> tuple[Any, list[Step]]:
+def memory_of(x: Any, owners: Container[int]) -> tuple[Any, list[ViewOperation]]:
     """The value, or one of `owners` (by id), in whose memory eager mode has x, and the operations that lead from it to x."""
-    steps: list[Step] = []
+    steps: list[ViewOperation] = []
     while id(x) not in owners:
         if not isinstance(x, Alias):
             if not isinstance(x, Traced) or id(x) not in x.tracer.moves:
@@ -177,19 +177,19 @@ def memory_of(x: Any, owners: Container[int]) -> tuple[Any, list[Step]]:
             if x.maker is not None:
                 if not x.shares:
                     break
-                steps.append(Step(x.maker.op, x.maker.attrs, not x.unrecorded))
+                steps.append(ViewOperation(x.maker.op, x.maker.attrs, not x.unrecorded))
         else:
             if x.requires_grad:
                 x.tracer.refuse(
                     f"{x.describe()} is returned, a detached tensor that was changed in place by a value that requires grad",
                     "return a clone() of it, or change a clone()",
                 )
-            steps.append(Step(None, {}, data=isinstance(x, DataAlias)))
+            steps.append(ViewOperation(None, {}, data=isinstance(x, DataAlias)))
         x = x.base
     return x, steps[::-1]
 
 
-def overlap(root: Traced, parts: Sequence[Sequence[Step]]) -> bool:
+def overlap(root: Traced, parts: Sequence[Sequence[ViewOperation]]) -> bool:
     """Whether two parts of a value have an element in common in eager mode. Where extents vary they count as if they had."""
     layout = _known_layout(root)
     if layout is None:
@@ -199,7 +199,7 @@ def overlap(root: Traced, parts: Sequence[Sequence[Step]]) -> bool:
     return any(share(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
 
 
-def in_order(root: Traced, parts: Sequence[Sequence[Step]]) -> tuple[Traced, Step] | None:
+def in_order(root: Traced, parts: Sequence[Sequence[ViewOperation]]) -> tuple[Traced, ViewOperation] | None:
     """For a value of which eager mode has the parts in the same memory, only because that is not in row-major order: the
     value with its axes in the order of memory, and the operation that gives their own order back. Else None."""
     parts = [steps for steps in parts if any(step.op is not None for step in steps)]
@@ -212,7 +212,7 @@ def in_order(root: Traced, parts: Sequence[Sequence[Step]]) -> tuple[Traced, Ste
     order = sorted(range(len(layout.shape)), key=lambda axis: -layout.strides[axis])
     ordered: Any = F.permute(root, order)
     back: Any = F.permute(ordered, [order.index(axis) for axis in range(len(order))])
-    return Traced(root.tracer, ordered.node), Step(back.maker.op, back.maker.attrs)
+    return Traced(root.tracer, ordered.node), ViewOperation(back.maker.op, back.maker.attrs)
 
 
 def _known_layout(root: Traced) -> Layout | None:
@@ -229,7 +229,7 @@ def _room(layout: Layout, dtype: np.dtype) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(room, layout.shape, [step * room.itemsize for step in layout.strides])
 
 
-def _part(array: np.ndarray, steps: Sequence[Step]) -> np.ndarray:
+def _part(array: np.ndarray, steps: Sequence[ViewOperation]) -> np.ndarray:
     for step in steps:
         if step.op is not None:
             array = step.op.eval(array, **step.attrs)

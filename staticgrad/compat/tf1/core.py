@@ -36,7 +36,7 @@ from ...ops.known_values import value_of
 from ...ops.leaves import fits
 from ...ops.linear_algebra.triangular_systems import triangular
 from ...ops.pytree import Container, unflatten
-from ...ops.random import OwnGenerator, Place, next_place, normal_op, seeded_normal_op, seeded_uniform_op, stream_seed
+from ...ops.random import DrawPosition, OwnGenerator, next_place, normal_op, seeded_normal_op, seeded_uniform_op, stream_seed
 from ...ops.random import uniform_op as uniform_op
 from ...ops.rules import Rule, arithmetic
 from ...ops.sized import counted_op, different, nonzero_op, positions_op
@@ -52,7 +52,7 @@ from ...utils.tensorboard.writer import fill_histogram, fill_image, fill_text, p
 
 __all__ = [
     "ARM", "ArgumentError", "Condition", "Container", "Definition", "Effect", "F", "FLOATING", "Feed", "GraphError",
-    "IndexRangeError", "Node", "OpDef", "OwnGenerator", "Place", "REGISTRY", "Rule", "SourceRun", "StaticVariable",
+    "IndexRangeError", "Node", "OpDef", "OwnGenerator", "DrawPosition", "REGISTRY", "Rule", "SourceRun", "StaticVariable",
     "StaticgradError", "Symbol", "TensorType", "UnknownExtentError", "UnrankedType", "Written", "X86", "all_gather_op",
     "all_reduce_op", "apply", "arithmetic", "as_dtype", "begin_default_graph", "bool_", "bounded", "buckets", "call_symbols",
     "communicate", "communicators", "control_of", "counted_op", "cross_entropy", "defer", "different", "dispatch",

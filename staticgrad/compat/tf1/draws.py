@@ -16,10 +16,10 @@ import numpy as np
 from .core import (
     FLOATING,
     REGISTRY,
+    DrawPosition,
     F,
     OpDef,
     OwnGenerator,
-    Place,
     UnknownExtentError,
     apply,
     finfo,
@@ -53,7 +53,7 @@ class Numbers:
     def __init__(self, seed: int | None):
         graph = get_default_graph()
         of_graph, own = get_seed(seed)
-        self._next: Callable[[], Place] = lambda: next_place(graph)
+        self._next: Callable[[], DrawPosition] = lambda: next_place(graph)
         if of_graph is not None and own is not None:
             self._next = OwnGenerator(graph, stream_seed(of_graph, own)).next_place
 

@@ -52,7 +52,7 @@ from .kernel_types import (
     type_of,
     value,
 )
-from .kernel_variables import Loop, Slot, Variables, definition_of, hint, joined
+from .kernel_variables import LoopTargets, Slot, Variables, definition_of, hint, joined
 
 FUNCTIONS: dict[Any, Callable[..., Operand]] = {
     abs: arithmetic.magnitude,
@@ -138,7 +138,7 @@ class _Call:
             self.scope = {**self.scope, **dict(zip(function.__code__.co_freevars, around, strict=True))}
         self.definition = definition_of(function)
         self.variables = Variables(builder, self.definition.once)
-        self.loops: list[Loop] = []
+        self.loops: list[LoopTargets] = []
         self.end: Any = None
         """The block after the call, where a function returns early."""
         self.results: list[Slot] | Slot | None = None
@@ -311,7 +311,7 @@ class _Call:
     def loop(self, node: ast.While | ast.For, body: Any, again: Any, after: Any, variables: Any = MappingProxyType({})) -> None:
         if node.orelse:
             raise Refused("loop with an else")
-        loop = Loop(again, after, dict(self.variables.names), set())
+        loop = LoopTargets(again, after, dict(self.variables.names), set())
         self.builder.position_at_end(body)
         for name, given in variables.items():
             self.variables.put(name, given)
@@ -328,7 +328,7 @@ class _Call:
     def do_Break(self, node: ast.Break) -> None:
         self.jump(self.loops[-1], self.loops[-1].after)
 
-    def jump(self, loop: Loop, to: Any) -> None:
+    def jump(self, loop: LoopTargets, to: Any) -> None:
         """End an iteration."""
         if not self.builder.block.is_terminated:
             loop.lost.update(self.variables.back(loop.names))

@@ -110,7 +110,7 @@ AMBIGUOUS = object()
 """What a name stands for whose type depends on the way that was taken."""
 
 
-class Loop(NamedTuple):
+class LoopTargets(NamedTuple):
     """The blocks that `continue` and `break` jump to. names: before the loop; lost: those that an iteration may leave with a
     value that their slots don't hold."""
 
@@ -183,7 +183,7 @@ class Variables:
         yield
         self.read |= outside
 
-    def left(self, loop: Loop) -> None:
+    def left(self, loop: LoopTargets) -> None:
         """After a loop: names with a value of another type have none. Raises Refused where the next iteration would read it."""
         for name, before in loop.names.items():
             if name in loop.lost and before in self.read:

@@ -33,7 +33,7 @@ DEAR, CALLS = 20, re.compile(r"(?m)^ *(?:%\S+ = )?(?:tail |musttail )?call ")
 """The cost of a call in additions."""
 
 
-class Kind(NamedTuple):
+class OperandType(NamedTuple):
     """The type of an operand or of a result of a function: an array of this rank in row-major order, or a number."""
 
     dtype: np.dtype
@@ -49,25 +49,25 @@ def is_compiled(function: Any) -> bool:
     return isinstance(function, CPUDispatcher)
 
 
-def declared(function: Any) -> list[tuple[Kind, ...]]:
+def declared(function: Any) -> list[tuple[OperandType, ...]]:
     """The types of the operands in the signatures that a function was defined with; [] where it has none."""
     if function._can_compile:
         return []
     return [tuple(map(_kind, arguments)) for arguments in function.overloads]
 
 
-def _kind(kind: Any) -> Kind:
+def _kind(kind: Any) -> OperandType:
     if isinstance(kind, types.Array):
-        return Kind(as_dtype(kind.dtype), kind.ndim)
+        return OperandType(as_dtype(kind.dtype), kind.ndim)
     if isinstance(kind, (types.Number, types.Boolean)):
-        return Kind(as_dtype(kind), 0)
+        return OperandType(as_dtype(kind), 0)
     raise Unsupported(f"a value of type {kind} is neither a number nor an array of numbers")
 
 
 class Compiled:
     """A function under `@njit`, compiled for operands of these types. Raises Unsupported, and Numba's errors."""
 
-    def __init__(self, function: Any, operands: Sequence[Kind], name: str):
+    def __init__(self, function: Any, operands: Sequence[OperandType], name: str):
         self.operands = tuple(operands)
         arguments = tuple(
             types.Array(from_dtype(dtype), rank, "C", readonly=True, aligned=True) if rank else from_dtype(dtype)

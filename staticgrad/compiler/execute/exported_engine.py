@@ -57,7 +57,7 @@ class Step:
         self._functions: dict[tuple[str, str], Any] = {}
         self.stacks = [Stack() for _ in range(table["stacks"])]
         self.pointers = [self._addresses(row["places"]) for row in table["instructions"]]
-        self.loops: dict[int, Loop] = {}
+        self.loops: dict[int, LoopState] = {}
         self._instructions = [self._instruction(i, row) for i, row in enumerate(table["instructions"])]
 
     def __call__(self, *arrays: Any) -> Any:
@@ -139,7 +139,7 @@ class Step:
         if kind == "unless":
             return lambda: None if ctypes.c_uint8.from_address(int(pointers[0])).value else row["to"]
         if kind == "enter":
-            self.loops[i] = Loop(self, row, pointers)
+            self.loops[i] = LoopState(self, row, pointers)
             return self.loops[i].enter
         if kind == "repeat":
             return self.loops[row["loop"]].repeat
@@ -236,7 +236,7 @@ class Stack:
             self.memory = more
 
 
-class Loop:
+class LoopState:
     """A loop: an instruction that enters it, and one that ends each iteration.
 
     length: of a loop of known length, -1 where a condition ends it; count: the number of the place that holds the length;

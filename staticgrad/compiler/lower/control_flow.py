@@ -16,7 +16,7 @@ import numpy as np
 
 from ...base.types import bool_
 from ...ir import REGISTRY, Cell, Copy, Gemm, Graph, Layout, Node, Reduction, Subgraph
-from ...ops.control.loop_operands import Loop
+from ...ops.control.loop_operands import LoopOperands
 from ...ops.control.subgraph_tracing import copied, twin
 from ..backend.abi import ENTER, GO, LOOP_WORDS, REPEAT, UNLESS
 from ..fusion.broadcast_rank import FULL, ROW, origin
@@ -150,7 +150,7 @@ SHARDED_WORK = 5_000_000
 def loop(b: GraphLowering, unit: ScheduleNode) -> None:
     """Append the instructions of a loop."""
     stream, node = b.stream, unit.makes[0]
-    operands = Loop(node.attrs, node.inputs)
+    operands = LoopOperands(node.attrs, node.inputs)
     results = {n.attrs["index"]: n for n in unit.makes[1:]}
     consts = [_whole(b, c) for c in operands.consts]
     carries = [_carry(b, init, results.get(i)) for i, init in enumerate(operands.inits)]
@@ -302,7 +302,7 @@ def _grow(stream: InstructionStream, state: LoopInstruction, roots: Sequence[Pla
             state.growing.append([k, words.ctypes.data, item.type.nbytes, int(k >= given)])
 
 
-def _until(b: GraphLowering, operands: Loop, given: Sequence[Buffer]) -> Instruction | None:
+def _until(b: GraphLowering, operands: LoopOperands, given: Sequence[Buffer]) -> Instruction | None:
     """The instructions of the condition. They end the loop where it does not hold."""
     if operands.cond is None:
         return None
@@ -322,7 +322,7 @@ def _repeat(enter: Instruction) -> Instruction:
 # shards -------------------------------------------------------------------------------------------------------------
 
 
-def _shards(b: GraphLowering, operands: Loop, n: int) -> int:
+def _shards(b: GraphLowering, operands: LoopOperands, n: int) -> int:
     """The number of shards that a loop of n iterations may have by its size."""
     threads = b.stream.threads
     rows = [init.type.shape[0] if init.type.shape else 0 for init in operands.inits]

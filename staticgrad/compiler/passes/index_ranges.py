@@ -13,7 +13,7 @@ import numpy as np
 
 from ...base.types import TensorType, int64
 from ...ir import REGISTRY, Graph, Index, Node, Range, Region, Result, Subgraph, View
-from ...ops.control.loop_operands import Loop
+from ...ops.control.loop_operands import LoopOperands
 from ...ops.rules import joint
 
 Types = Mapping[Node, TensorType]
@@ -140,7 +140,7 @@ def _operands(node: Node, key: str, values: Sequence[Value]) -> list[Value]:
 def _results(node: Node, types: Sequence[TensorType], found: dict[str, tuple[Subgraph, list[Range]]]) -> list[Range]:
     """The integer ranges of the results of a loop or branch."""
     if "carries" in node.attrs:
-        loop = Loop(node.attrs, types)
+        loop = LoopOperands(node.attrs, types)
         _, made = found["body"]
         return [None] * len(loop.inits) + made[len(loop.inits) :]
     sides = [made for _, made in found.values()]

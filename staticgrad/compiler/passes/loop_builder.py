@@ -9,7 +9,7 @@ from typing import Any, cast
 from ...ir import REGISTRY, Extent, Graph, Index, Native, Node, Pointwise, Reduction, Region, Result, Subgraph, View, may_fail
 from ...ir.walks import reached
 from ...operators import F, Symbol, apply, lines_of
-from ...ops.control.loop_operands import Loop
+from ...ops.control.loop_operands import LoopOperands
 from ...ops.control.subgraph_tracing import copied, parameter, twin
 from ...ops.rewrites.loop_rules import AT_ONCE, SUMMED, Rule, terms
 
@@ -38,7 +38,7 @@ class LoopBuilder:
     """consts, items: (parameter, operand outside); outs: (value, number of its result); `places`: the results found so far."""
 
     def __init__(
-        self, node: Node, loop: Loop, graph: Graph, params: Sequence[Node], values: Sequence[Node], length: int | None
+        self, node: Node, loop: LoopOperands, graph: Graph, params: Sequence[Node], values: Sequence[Node], length: int | None
     ):
         self.node, self.graph, self.length = node, graph, length
         self.outer = Graph()

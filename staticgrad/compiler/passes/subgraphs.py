@@ -8,7 +8,7 @@ from typing import Any
 from ...base.types import StackType, TensorType
 from ...ir import Deferred, Graph, Node, Region, Result, Subgraph
 from ...ir.walks import reached
-from ...ops.control.loop_operands import Loop, trip_count
+from ...ops.control.loop_operands import LoopOperands, trip_count
 from ...ops.control.subgraph_tracing import copied, twin
 from .loop_builder import LoopBuilder, hoist_invariants, result_of, subgraph
 from .specialize import copy
@@ -210,7 +210,7 @@ def lower_subgraphs(
 
 
 def _loop(node: Node, wanted: set[int], reduce: Reduce) -> LoopBuilder:
-    loop = Loop(node.attrs, node.inputs)
+    loop = LoopOperands(node.attrs, node.inputs)
     body, params = Graph(intern=True), []
     for p, outer in zip(loop.body.params, [*loop.consts, *loop.inits, *loop.stacks], strict=True):
         params.append(twin(body, p, _seen(outer.type) if p in loop.item_params else outer.type))

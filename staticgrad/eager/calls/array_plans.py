@@ -21,7 +21,7 @@ from ...base.signals import module
 from ...base.types import TensorType, TupleType
 from ...errors import ArgumentError
 from ...ir import REGISTRY, Cell, Deferred, Graph, Native, Node, Reduction, Region, Window
-from ...ops.control.loop_operands import Loop, trip_count
+from ...ops.control.loop_operands import LoopOperands, trip_count
 from ...ops.linear import product_of
 from ...ops.pointwise import WRITING
 from ...ops.slicing import interval_of
@@ -419,7 +419,7 @@ def window_of(node: Node) -> Window | None:
 def loop_of(node: Node) -> Callable[..., tuple[np.ndarray, ...]]:
     """The function of the operands of a loop that gives its results. Raises ArgumentError for a branch, and for a loop whose
     number of iterations is a value."""
-    if "body" not in node.attrs or (loop := Loop(node.attrs, node.inputs)).dynamic:
+    if "body" not in node.attrs or (loop := LoopOperands(node.attrs, node.inputs)).dynamic:
         raise ArgumentError(f"no plan of NumPy has the operation {node.op.name}")
     first, last, count = len(loop.consts), len(loop.consts) + len(loop.inits), len(loop.inits)
     body, given = _Writer(loop.body.graph, loop.body.results, loop.body.params, ()).body(count)

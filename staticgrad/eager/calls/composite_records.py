@@ -21,7 +21,7 @@ from .op_calls import NEVER, Kinds, placeholders
 from .signature import WAYS, Signature, join
 
 if TYPE_CHECKING:
-    from .kernels import Call
+    from .kernels import PlannedCall
 
 NAMED: Any = Record.__dict__["named"]
 
@@ -59,7 +59,7 @@ WAYS[Form] = _join_form
 class Unread:
     """A part of a call's `use` that is not kept. Where the call was read, it is made again for it. name: of the part."""
 
-    def __init__(self, value: Any, name: str, made: Callable[[], Call] | None = None):
+    def __init__(self, value: Any, name: str, made: Callable[[], PlannedCall] | None = None):
         self._value, self.name, self.made = value, name, made
 
     @property
@@ -88,7 +88,7 @@ class Saved(NamedTuple):
     computes the cotangents. results: how many there are, 0 for one that is no tuple; kinds: their shapes and dtypes; smooth:
     the numbers of those that are floating, which have cotangents."""
 
-    reverse: Call
+    reverse: PlannedCall
     """The backward plan."""
     reads: tuple[int, ...]
     positions: tuple[int, ...]
@@ -109,8 +109,8 @@ class Saved(NamedTuple):
     """What the plans follow from; `...` for a call with open numbers, which other processes would not know."""
 
     @property
-    def calls(self) -> tuple[Call, ...]:
-        """See `Call.calls`."""
+    def calls(self) -> tuple[PlannedCall, ...]:
+        """See `PlannedCall.calls`."""
         return (self.reverse,)
 
     @property

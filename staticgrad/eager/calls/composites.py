@@ -44,7 +44,7 @@ from ..saved import check_kept
 from ..tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
 from ..tensor import PublicTensor, Tensor, record_of, wrap
 from .composite_records import OPEN, CompositeRecord, Form, PartRecord, RulesRecord, Saved, refused
-from .kernels import NONE, OFF, STEPS, USES, Call, Maker, requests, uses_of
+from .kernels import NONE, OFF, STEPS, USES, Maker, PlannedCall, requests, uses_of
 from .op_calls import family_of
 from .signature import INTEGERS, ITSELF, SEQUENCES, Signature, join
 
@@ -83,7 +83,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
     )  # fmt: skip
 
     node = node_of(name)
-    recent: tuple[list[Any], Call, Any] = [], NONE, None
+    recent: tuple[list[Any], PlannedCall, Any] = [], NONE, None
     """The signature of the call before, its plan, and the table where that is. The plan declines arrays of other shapes and
     dtypes, so a call with that signature needs no key."""
 

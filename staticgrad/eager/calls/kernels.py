@@ -4,7 +4,7 @@ NumPy evaluates an operation in its first calls; then a small plan does: one for
 and attributes. Plans of other shapes share the kernels. The number of calls by NumPy depends on nothing but the program, so
 that a seed gives the same bits in every run; with `eager_kernels(wait=True)` there are none.
 
-`Call` is such a plan as a function of arrays; `op_calls.py` and `composites.py` say what plans compute.
+`PlannedCall` is such a plan as a function of arrays; `op_calls.py` and `composites.py` say what plans compute.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ OFF = Setting()
 Computation: TypeAlias = "Program | ArrayPlan"
 """What a plan is made of: for kernels a program, for NumPy the plan itself."""
 Make = Callable[..., Any]
-"""Gives a program, perhaps None, and its `Call.use`; None for a call without a plan."""
+"""Gives a program, perhaps None, and its `PlannedCall.use`; None for a call without a plan."""
 
 
 @record()
@@ -75,7 +75,7 @@ class Maker:
         return self.make(*args)
 
 
-class Call:
+class PlannedCall:
     """An operation as a plan. `run(*arrays)` returns the list of its results, or None where NumPy has to compute them. use: how
     a caller feeds the plan and places its results; see `Reads`, `Saved`, `TapePlan`. why: there is no plan. waits: NumPy
     computes it for now."""
@@ -88,9 +88,9 @@ class Call:
         self.run: Callable[..., Any] = declined
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[PlannedCall]:
         """This one, and those with plans that `use` names: of its gradient, or of what follows."""
-        others: Sequence[Call] = getattr(self.use, "calls", ())
+        others: Sequence[PlannedCall] = getattr(self.use, "calls", ())
         return [self, *[call for call in others if call.plan is not None]]
 
     @property
@@ -154,11 +154,11 @@ def declined(*arrays: np.ndarray) -> None:
     """The plan of an operation that has none."""
 
 
-NONE = Call(None, why="kernels have no part in it, or not all")
+NONE = PlannedCall(None, why="kernels have no part in it, or not all")
 """That of an operation without a plan."""
 
 
-class Waiting(Call):
+class Waiting(PlannedCall):
     """The call of a key in one thread until its plan takes over. last: the call that it takes over at the latest; left: how
     many calls come until then; begun: when the first one came; steps: it may be a part of steps of training; row: how many came
     in a row with it; latest: the number of backward passes before the latest call; asked: the plan was asked for."""
@@ -243,14 +243,14 @@ class Requests:
         """Those that any thread asked for, by key, among others: of who runs the plans of this thread."""
         return by_numpy if modes.now.numpy else shared
 
-    def begin(self, key: Hashable, last: int, steps: bool = False, row: int = 0) -> Call:
+    def begin(self, key: Hashable, last: int, steps: bool = False, row: int = 0) -> PlannedCall:
         """The first call of a key, which `call` counts. last: the call that its plan takes over at the latest; steps: it may be
         a part of steps of training; row: how many of them came before it in a row, in which it had another key."""
         mode = modes.now
         mode.calls[key] = waiting = Waiting(last, steps, row)
         return waiting
 
-    def call(self, key: Hashable, waiting: Any, make: Make, *args: Any) -> Call:
+    def call(self, key: Hashable, waiting: Any, make: Make, *args: Any) -> PlannedCall:
         """Count a call of a key that waits for its plan; who computes it. make: gives the program, of `args`, and how that is
         used."""
         mode = modes.now
@@ -268,7 +268,7 @@ class Requests:
         call.arrive()
         return call
 
-    def made(self, key: Hashable, waiting: Waiting, make: Make, *args: Any) -> Call:
+    def made(self, key: Hashable, waiting: Waiting, make: Make, *args: Any) -> PlannedCall:
         """The call of a key, whose kernels workers may still compile."""
         with self.making:
             self.due = waiting.due()
@@ -283,7 +283,7 @@ class Requests:
             return found
 
     @staticmethod
-    def apart(function: Callable[..., Call], *args: Any) -> Call:
+    def apart(function: Callable[..., PlannedCall], *args: Any) -> PlannedCall:
         """`function(*args)`, whatever this thread is at."""
         mode = modes.now
         saved = mode.kernels, mode.arrays, mode.grad
@@ -293,7 +293,7 @@ class Requests:
         finally:
             mode.kernels, mode.arrays, mode.grad = saved
 
-    def new(self, make: Make, *args: Any) -> Call:
+    def new(self, make: Make, *args: Any) -> PlannedCall:
         """A call that is in no table."""
         try:
             made = make(*args)
@@ -301,15 +301,15 @@ class Requests:
                 return NONE
             program, use = made
             if program is None or isinstance(program, ArrayPlan):
-                return Call(program, use)
+                return PlannedCall(program, use)
             program.kept &= self.templates is None
             plan = program.plan(*(np.empty(feed.type.shape, feed.type.dtype) for feed in program.prepared.feeds), due=self.due)
         except (StaticgradError, MemoryError) as error:
-            return Call(None, why=f"{error}".partition("\n")[0])  # NumPy computes it, or raises the error
+            return PlannedCall(None, why=f"{error}".partition("\n")[0])  # NumPy computes it, or raises the error
         if not plan.simple or plan.draws or plan.results.late or plan.only_moves:
             return NONE
         self.share(plan)
-        return Call(plan, use)
+        return PlannedCall(plan, use)
 
     def share(self, plan: Plan) -> None:
         """Let a new plan share spare arrays with others."""

@@ -21,7 +21,7 @@ from ...operators import OpenNumbers
 from ..grad_mode import modes
 from ..tensor import Tensor
 from .composite_records import Form
-from .kernels import Call, Computation, requests, uses_of
+from .kernels import Computation, PlannedCall, requests, uses_of
 from .signature import SEQUENCES, Signature, token
 
 NUMBERS = frozenset({float, int})
@@ -74,7 +74,7 @@ class OpenPlan(NamedTuple):
             return None
 
 
-class Kind:
+class CallFamily:
     """Calls that differ in numbers alone."""
 
     def __init__(self, values: Values):
@@ -110,16 +110,16 @@ numbers_of_kinds = itertools.count()
 
 def open_call(
     op: OpDef, form: Form, values: Values, rest: Signature, tensors: Sequence[Tensor], grad: bool
-) -> tuple[Call, list[np.ndarray]] | None:
+) -> tuple[PlannedCall, list[np.ndarray]] | None:
     """The plan of a call whose numbers vary, and the numbers to feed after the tensors; None where there is none, or not
     yet. form: of the call; values, rest: see `numbers_of`; grad: whether calls are recorded."""
     arrays = [t._data for t in tensors]
     family = (op, *rest)
-    key = (Kind, family, *[a.shape for a in arrays], *[a.dtype for a in arrays])
+    key = (CallFamily, family, *[a.shape for a in arrays], *[a.dtype for a in arrays])
     mode = modes.now
-    kind: Kind | None = mode.calls[key]
+    kind: CallFamily | None = mode.calls[key]
     if kind is None:
-        kind = mode.calls[key] = Kind(values)
+        kind = mode.calls[key] = CallFamily(values)
     varying = kind.varying
     if len(varying) < len(values) - len(kind.constant):
         kind.note(values)
@@ -134,7 +134,7 @@ def open_call(
     for plan in plans:
         feeds = plan.fed(given)
         if feeds is not None:
-            call: Call = mode.calls[plan.key] or requests.begin(plan.key, last)
+            call: PlannedCall = mode.calls[plan.key] or requests.begin(plan.key, last)
             if call.waits:
                 if requests.plans[plan.key] is None:  # it was made long ago
                     plans.remove(plan)
@@ -155,8 +155,8 @@ def open_call(
 
 
 def _program(
-    kind: Kind, key: Hashable, family: Hashable, plans: list[OpenPlan], form: Form, values: Values, tensors: Sequence[Tensor],
-    grad: bool,
+    kind: CallFamily, key: Hashable, family: Hashable, plans: list[OpenPlan], form: Form, values: Values,
+    tensors: Sequence[Tensor], grad: bool,
 ) -> tuple[Computation | None, Any] | None:  # fmt: skip
     varying = kind.varying
     numbers = OpenNumbers([values[i] for i in varying])

@@ -31,7 +31,7 @@ from ..grad_mode import modes
 from ..tape import Record
 from ..tensor import Tensor, wrap
 from .composite_records import Unread
-from .kernels import NONE, Call, Maker, families, requests
+from .kernels import NONE, Maker, PlannedCall, families, requests
 
 if TYPE_CHECKING:
     from ...compiler.templates import State, Templates
@@ -44,15 +44,15 @@ MOST = 64
 """Calls that are read ahead."""
 
 
-class Again:
+class LazyCall:
     """A call made anew, with the templates that it had; those of its family stay as they are. templates: see
     `Requests.templates`."""
 
     def __init__(self, make: Maker, args: tuple[Any, ...], templates: ByPart):
         self.make, self.args, self.templates = make, _emptied(args), templates
-        self._made: Call | None = None
+        self._made: PlannedCall | None = None
 
-    def made(self) -> Call:
+    def made(self) -> PlannedCall:
         with requests.making:
             if self._made is None:
                 mode = modes.now
@@ -73,7 +73,7 @@ class Again:
         return self.templates[part].kept[0].made()
 
 
-class Place:
+class StoredCall:
     """The place of a call in the kernel cache."""
 
     def __init__(self, family: str, whole: str, make: Maker, args: tuple[Any, ...]):
@@ -85,7 +85,7 @@ class Place:
         self.key = hashlib.sha256(text.encode()).hexdigest()
         self.name = f"c{self.key[:24]}.call"
 
-    def call(self) -> Call:
+    def call(self) -> PlannedCall:
         """The call: read, or made and kept."""
         found = self._read()
         if found is None:
@@ -100,23 +100,23 @@ class Place:
 
     def _follow(self, states: dict[str, State]) -> None:
         """Let the templates be those that there are after the call, which was read."""
-        again = Again(self.make, self.args, {})
+        again = LazyCall(self.make, self.args, {})
         for part, (vain, kept) in states.items():
             own = [axes for _, axes in kept if axes is not None]
             if own:
                 again.templates[part] = templates_of(axes=own[0])
             self.templates.setdefault(part, templates_of()).read((vain, kept), partial(again.template, part))
 
-    def _read(self) -> Call | None:
+    def _read(self) -> PlannedCall | None:
         found = ahead.content(self)
         if found is None:
             return None
-        again = Again(self.make, self.args, {part: each.copy() for part, each in self.templates.items()})
+        again = LazyCall(self.make, self.args, {part: each.copy() for part, each in self.templates.items()})
         call = found.call(again) if found.stored["plans"] else NONE
         self._follow(found.stored["templates"])
         return call
 
-    def _write(self, call: Call) -> None:
+    def _write(self, call: PlannedCall) -> None:
         packed = module("staticgrad.compiler.execute.stored_plan").packed
         cells, owners = self.make.bound()
         numbers = {cell: i for i, cell in enumerate(cells)}
@@ -157,8 +157,8 @@ class Content:
         """Whether all kernels are there."""
         self.bound = any(found and (found[0]["state"] or found[0]["arguments"]) for found in self.opened)
         """Whether there are variables."""
-        self.again: Again | None = None
-        self.calls: list[Call] = []
+        self.again: LazyCall | None = None
+        self.calls: list[PlannedCall] = []
 
     def make(self, cells: Sequence[Cell] = (), owners: Sequence[dict[str, Any]] = ()) -> None:
         """Make the plans. cells, owners: see `Maker.bound`."""
@@ -166,18 +166,18 @@ class Content:
         sources = [Source(owners[i], name) for i, name in self.stored["sources"]]
         for number, (found, (_, kinds)) in enumerate(zip(self.opened, self.stored["plans"], strict=True)):
             if not found:
-                self.calls.append(Call(None))
+                self.calls.append(PlannedCall(None))
                 continue
             feeds = [types.TensorType(shape, as_dtype(dtype)) for shape, dtype in kinds]
             plan = unpacked(found, feeds, cells, sources, (), partial(self._remade, number))
             requests.share(plan)
-            self.calls.append(Call(plan))
+            self.calls.append(PlannedCall(plan))
 
     def _remade(self, number: int) -> Any:
         assert self.again is not None
         return self.again.plan(number)
 
-    def call(self, again: Again) -> Call:
+    def call(self, again: LazyCall) -> PlannedCall:
         """The call. again: makes it anew."""
         self.again = again
         if not self.calls:
@@ -201,7 +201,7 @@ class Ahead:
         self.contents: dict[str, Content] = {}
         """What was read, by key, until somebody asks for it."""
 
-    def content(self, place: Place) -> Content | None:
+    def content(self, place: StoredCall) -> Content | None:
         """The file of a call; None where it is missing, or kernels are."""
         disk = module("staticgrad.compiler.backend.disk_cache")
         if not self.key:
@@ -241,7 +241,7 @@ class Ahead:
 ahead = Ahead()
 
 
-def _made(templates: ByPart, make: Maker, args: tuple[Any, ...]) -> Call:
+def _made(templates: ByPart, make: Maker, args: tuple[Any, ...]) -> PlannedCall:
     former, requests.templates = requests.templates, templates
     try:
         return requests.new(make, *args)
@@ -254,13 +254,13 @@ def templates_of(**given: Any) -> Templates:
     return module("staticgrad.compiler.templates").Templates(**given)
 
 
-def call_of(key: Hashable, make: Any, args: tuple[Any, ...]) -> Call:
+def call_of(key: Hashable, make: Any, args: tuple[Any, ...]) -> PlannedCall:
     """The new call of a key: read where an earlier process has kept it, else made."""
     place = _place(key, make, args)
     return requests.new(make, *args) if place is None else place.call()
 
 
-def _place(key: Hashable, make: Any, args: tuple[Any, ...]) -> Place | None:
+def _place(key: Hashable, make: Any, args: tuple[Any, ...]) -> StoredCall | None:
     """None for a call that other processes would not know again."""
     if make.__class__ is not Maker or not module("staticgrad.compiler.plan_store").kept():
         return None
@@ -269,7 +269,7 @@ def _place(key: Hashable, make: Any, args: tuple[Any, ...]) -> Place | None:
     try:
         family = make.family(key, *args)
         family = "" if family is None else description.text(family)
-        return Place(family, description.text(make.whole(key, *args)), make, args)
+        return StoredCall(family, description.text(make.whole(key, *args)), make, args)
     except plan_store.Unkept as why:
         logs.debug("the call is not kept: %s", why)
         return None
@@ -281,7 +281,7 @@ def setting() -> str:
     return f"{module('staticgrad.compiler.plan_store').setting()} {threads} {types.default_float}"
 
 
-def _plans_of(call: Call) -> list[Any]:
+def _plans_of(call: PlannedCall) -> list[Any]:
     return [each.plan for each in call.calls]
 
 
@@ -312,7 +312,7 @@ def _emptied(value: Any) -> Any:
 class _Pickler(pickle.Pickler):
     """Objects of the package are named. calls: those that have plans; args: the arguments of `Maker.make`."""
 
-    def __init__(self, file: Any, calls: list[Call], args: tuple[Any, ...]):
+    def __init__(self, file: Any, calls: list[PlannedCall], args: tuple[Any, ...]):
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
         self.calls, self.args = calls, args
 
@@ -323,7 +323,7 @@ class _Pickler(pickle.Pickler):
             return "op", value.name
         if value.__class__ is Unread:
             return "unread", value.name
-        if isinstance(value, Call):
+        if isinstance(value, PlannedCall):
             return "call", self.calls.index(value) if value in self.calls else -1
         for i, arg in enumerate(self.args):
             if value is arg and arg.__class__.__module__.endswith("tape_form"):
@@ -344,7 +344,7 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: Any, calls: list[Call], again: Again):
+    def __init__(self, file: Any, calls: list[PlannedCall], again: LazyCall):
         super().__init__(file)
         self.calls, self.again = calls, again
 

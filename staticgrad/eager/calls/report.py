@@ -14,7 +14,7 @@ from ...operators import no_route
 from ..grad_mode import modes
 from . import call_cache
 from .call_cache import CallCache, by_numpy, shared
-from .kernels import Call, Waiting
+from .kernels import PlannedCall, Waiting
 from .routes import USES
 from .signature import SEQUENCES
 
@@ -47,7 +47,7 @@ def report() -> Report:
     for key, value in modes.now.calls.everything().items():
         if isinstance(value, Waiting):
             rows.append(Row(_text(key), f"NumPy, {value.last - value.left} of {value.last} calls", 0, 0))
-        elif isinstance(value, Call):
+        elif isinstance(value, PlannedCall):
             state = (
                 "plan"
                 if value.plan is not None

@@ -10,11 +10,11 @@ import numpy as np
 from ...eager import Tensor
 from ...errors import ArgumentError, TraceError
 from ...operators import F, Symbol
-from .records import READERS, Call, Reader, T, reader
+from .records import READERS, NodeContext, Reader, T, reader
 
 
 @reader("If", raw=True)
-def _if(condition: T, *, then_branch: Any, else_branch: Any, call: Call) -> T:
+def _if(condition: T, *, then_branch: Any, else_branch: Any, call: NodeContext) -> T:
     yes, no = call.body(then_branch), call.body(else_branch)
     if not isinstance(condition, Symbol):
         return tuple((yes if bool(np.asarray(_detached(condition)).reshape(())) else no)())
@@ -50,7 +50,7 @@ def may_end(block: Any) -> bool:
 
 
 @reader("Loop", raw=True)
-def _loop(most: T, condition: T, *start: T, body: Any, call: Call) -> T:
+def _loop(most: T, condition: T, *start: T, body: Any, call: NodeContext) -> T:
     step = call.body(body)
     n = len(start)
     if not (call.symbolic or any(isinstance(x, Symbol) for x in (most, condition, *start))):
@@ -99,7 +99,7 @@ def _repeated(step: Any, most: T, condition: T, start: Sequence[T], n: int) -> t
 @reader("Scan", raw=True)
 def _scan(
     *inputs: T, body: Any, num_scan_inputs: int, scan_input_axes: Any = None, scan_input_directions: Any = None,
-    scan_output_axes: Any = None, scan_output_directions: Any = None, directions: Any = None, call: Call,
+    scan_output_axes: Any = None, scan_output_directions: Any = None, directions: Any = None, call: NodeContext,
 ) -> T:  # fmt: skip
     step = call.body(body)
     if call.opset < 9:  # a batch of scans, and the lengths
@@ -186,7 +186,7 @@ def _length(xs: T) -> T:
 
 
 @reader("SequenceMap", raw=True)
-def _map(xs: T, *more: T, body: Any, call: Call) -> T:
+def _map(xs: T, *more: T, body: Any, call: NodeContext) -> T:
     step = call.body(body)
     rows = [step(x, *(y[i] if isinstance(y, list) else y for y in more)) for i, x in enumerate(xs)]
     columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(call.outputs)]

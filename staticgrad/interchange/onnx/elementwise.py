@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...operators import F
-from .records import READERS, Call, Reader, T, dtype_of, one_to_one, reader
+from .records import READERS, NodeContext, Reader, T, dtype_of, one_to_one, reader
 from .shapes import ints
 
 one_to_one({
@@ -312,7 +312,7 @@ def _rows(x: T, axis: int, opset: int) -> tuple[T, int]:
 
 def _softmax(op: str, function: Callable[[T, int], T]) -> None:
     @reader(op)
-    def write(x: T, *, axis: int | None = None, call: Call) -> T:
+    def write(x: T, *, axis: int | None = None, call: NodeContext) -> T:
         matrix, along = _rows(x, (-1 if call.opset >= 13 else 1) if axis is None else axis, call.opset)
         return F.reshape(function(matrix, along), x.shape)
 

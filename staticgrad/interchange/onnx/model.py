@@ -15,8 +15,8 @@ from ...operators import Symbol, frontends, state
 from ...ops.control.subgraph_tracing import symbol
 from ...ops.deferred import Definition, defer
 from ...ops.known_values import value_of
-from .reading import Block, Parser, Step, all_steps, inferred_types, parsed
-from .records import BUFFERS, Call
+from .reading import OnnxGraph, OnnxNode, Parser, all_steps, inferred_types, parsed
+from .records import BUFFERS, NodeContext
 
 Values = dict[str, Any]
 
@@ -130,7 +130,7 @@ def _result(x: Any) -> Any:
     return Tensor(np.asarray(x)) if isinstance(x, (np.ndarray, np.generic)) else x
 
 
-def _uses(block: Block) -> tuple[set[str], set[str]]:
+def _uses(block: OnnxGraph) -> tuple[set[str], set[str]]:
     """The names that are read where statistics belong, and all that are read where no value decides."""
     statistics, used = set(), set(block.outputs)
     for step in all_steps(block):
@@ -143,7 +143,7 @@ def _uses(block: Block) -> tuple[set[str], set[str]]:
     return statistics, used
 
 
-def _fold(module: OnnxModule, block: Block, constants: Values) -> Values:
+def _fold(module: OnnxModule, block: OnnxGraph, constants: Values) -> Values:
     """The results of steps that depend on constants alone."""
     known = dict(constants)
     run = Run(module._parser)
@@ -152,7 +152,7 @@ def _fold(module: OnnxModule, block: Block, constants: Values) -> Values:
         fixed = (
             step.reader is not None
             and all(name in known for name in step.inputs if name)
-            and not any(isinstance(value, Block) for value in step.attrs.values())
+            and not any(isinstance(value, OnnxGraph) for value in step.attrs.values())
         )
         if fixed and not step.op.startswith("Random"):
             run.step(step, known, block.opsets)
@@ -169,12 +169,12 @@ class Run:
     def __init__(self, parser: Parser):
         self.parser = parser
 
-    def block(self, block: Block, values: Values) -> None:
+    def block(self, block: OnnxGraph, values: Values) -> None:
         """Evaluate the steps; `values` gets their results by name."""
         for step in block.steps:
             self.step(step, values, block.opsets)
 
-    def inner(self, block: Block, outer: Values) -> Callable[..., Any]:
+    def inner(self, block: OnnxGraph, outer: Values) -> Callable[..., Any]:
         """A graph inside a node as a function of its inputs."""
 
         def call(*args: Any) -> Any:
@@ -184,7 +184,7 @@ class Run:
 
         return call
 
-    def step(self, step: Step, values: Values, opsets: Mapping[str, int]) -> None:
+    def step(self, step: OnnxNode, values: Values, opsets: Mapping[str, int]) -> None:
         """Evaluate a node. Raises GraphError for an op that is unknown, and the errors of the functions."""
         try:
             inputs = [values[name] if name else None for name in step.inputs]
@@ -209,17 +209,17 @@ class Run:
             if name:
                 values[name] = result
 
-    def call(self, step: Step, inputs: Sequence[Any], opset: int, values: Values) -> Any:
+    def call(self, step: OnnxNode, inputs: Sequence[Any], opset: int, values: Values) -> Any:
         """The result of a reader on inputs of any kind."""
         record = step.reader
         assert record is not None
         attrs = dict(step.attrs)
         if "call" in record.names:
-            bodies = [body for body in attrs.values() if isinstance(body, Block)]
+            bodies = [body for body in attrs.values() if isinstance(body, OnnxGraph)]
             symbolic = any(
                 isinstance(values.get(n), Symbol) for body in bodies for inner in all_steps(body) for n in inner.inputs
             )
-            attrs["call"] = Call(opset, _count(step.outputs), lambda body: self.inner(body, values), symbolic)
+            attrs["call"] = NodeContext(opset, _count(step.outputs), lambda body: self.inner(body, values), symbolic)
         write = record.write
         if record.raw:
             return write(*inputs, **attrs)
@@ -238,7 +238,7 @@ def _count(outputs: Sequence[str]) -> int:
     return max((i + 1 for i, name in enumerate(outputs) if name), default=0)
 
 
-def _title(step: Step) -> str:
+def _title(step: OnnxNode) -> str:
     op = f"{step.domain}.{step.op}" if step.domain else step.op
     return f"{op} {step.name!r}" if step.name else op
 
@@ -274,7 +274,7 @@ def _plain(x: Any) -> Any:
 
 
 def _deferred(
-    graph: Any, step: Step, write: Callable[..., Any], inputs: Sequence[Any], known: Sequence[int]
+    graph: Any, step: OnnxNode, write: Callable[..., Any], inputs: Sequence[Any], known: Sequence[int]
 ) -> tuple[Any, ...]:
     """The results of an operation that needs values of a graph's tensors: it is written in the run."""
     places = [i for i, x in enumerate(inputs) if x is not None and not isinstance(x, np.ndarray)]

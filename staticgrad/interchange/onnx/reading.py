@@ -25,7 +25,7 @@ FAMILIES = (
 
 
 @dataclass(slots=True, eq=False)
-class Step:
+class OnnxNode:
     """A node: its op, the names of its inputs and outputs ("" for absent ones), and its attributes."""
 
     op: str
@@ -35,7 +35,7 @@ class Step:
     outputs: list[str]
     attrs: dict[str, Any]
     reader: Reader | None
-    inner: Block | None = None
+    inner: OnnxGraph | None = None
     """Its steps, where it is a function of other ops; parameters are its inputs by position."""
     proto: Any = None
     kinds: list[TensorType] | None = None
@@ -43,13 +43,13 @@ class Step:
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class OnnxGraph:
     """A graph or function: the names of its inputs and outputs, its constants and its steps."""
 
     inputs: list[str]
     outputs: list[str]
     constants: dict[str, Any]
-    steps: list[Step]
+    steps: list[OnnxNode]
     opsets: Mapping[str, int]
 
 
@@ -72,16 +72,16 @@ class Parser:
         self.opsets = {entry.domain if entry.domain != "ai.onnx" else "": entry.version for entry in model.opset_import}
         self.functions = {(f.domain, f.name): f for f in model.functions}
 
-    def block(self, graph: onnx.GraphProto, opsets: Mapping[str, int] | None = None) -> Block:
+    def block(self, graph: onnx.GraphProto, opsets: Mapping[str, int] | None = None) -> OnnxGraph:
         """A graph. `opsets`: those of the function that it belongs to."""
         if graph.sparse_initializer:
             raise GraphError("ONNX: sparse initializers are not supported", "store them as dense tensors")
         constants = {tensor.name: array_of(tensor, self.folder) for tensor in graph.initializer}
         opsets = self.opsets if opsets is None else opsets
         steps = [self.step(node, opsets, {}) for node in graph.node]
-        return Block([i.name for i in graph.input], [o.name for o in graph.output], constants, steps, opsets)
+        return OnnxGraph([i.name for i in graph.input], [o.name for o in graph.output], constants, steps, opsets)
 
-    def step(self, node: onnx.NodeProto, opsets: Mapping[str, int], given: Mapping[str, Any]) -> Step:
+    def step(self, node: onnx.NodeProto, opsets: Mapping[str, int], given: Mapping[str, Any]) -> OnnxNode:
         """A node. given: the attributes of the function that it is part of, to which its own may refer."""
         domain = "" if node.domain == "ai.onnx" else node.domain
         attrs = {}
@@ -92,7 +92,7 @@ class Parser:
                 attrs[attribute.name] = given[attribute.ref_attr_name]
         if any(attribute.ref_attr_name for attribute in node.attribute):
             node = _resolved(node, attrs)
-        step = Step(
+        step = OnnxNode(
             node.op_type,
             domain,
             node.name,
@@ -107,13 +107,13 @@ class Parser:
             step.reader, step.inner = None, self.function(function, attrs)
         return step
 
-    def function(self, function: onnx.FunctionProto, given: Mapping[str, Any]) -> Block:
+    def function(self, function: onnx.FunctionProto, given: Mapping[str, Any]) -> OnnxGraph:
         """The body of a function of the model or of the standard."""
         opsets = {entry.domain if entry.domain != "ai.onnx" else "": entry.version for entry in function.opset_import}
         defaults = {a.name: self.attribute(a, opsets) for a in function.attribute_proto}
         known = {**defaults, **given}
         steps = [self.step(node, opsets, known) for node in function.node]
-        return Block(list(function.input), list(function.output), {}, steps, opsets)
+        return OnnxGraph(list(function.input), list(function.output), {}, steps, opsets)
 
     def attribute(self, attribute: onnx.AttributeProto, opsets: Mapping[str, int]) -> Any:
         """The value of an attribute: numbers, texts, tuples of them, an array, or a Block."""
@@ -134,7 +134,7 @@ class Parser:
             return attribute.f if attribute.type == kinds.FLOAT else attribute.i
         return attribute
 
-    def expanded(self, step: Step, opset: int, types: Sequence[Any], opsets: Mapping[str, int]) -> Block | None:
+    def expanded(self, step: OnnxNode, opset: int, types: Sequence[Any], opsets: Mapping[str, int]) -> OnnxGraph | None:
         """The body that the standard gives for an op in terms of others; None where there is none. types: (dtype, shape) of
         its inputs, None for absent ones."""
         import onnx
@@ -204,12 +204,12 @@ def inferred_types(model: onnx.ModelProto) -> dict[str, TensorType]:
     return found
 
 
-def all_steps(block: Block) -> Iterator[Step]:
+def all_steps(block: OnnxGraph) -> Iterator[OnnxNode]:
     """The steps of a block and of the graphs inside them."""
     for step in block.steps:
         yield step
         for value in step.attrs.values():
-            if isinstance(value, Block):
+            if isinstance(value, OnnxGraph):
                 yield from all_steps(value)
         if step.inner is not None:
             yield from all_steps(step.inner)

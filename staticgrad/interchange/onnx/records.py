@@ -22,7 +22,7 @@ class Reader:
     """How a node of an op is read: `write(*inputs, **attributes)` gives its result, or a tuple of them.
 
     Attributes are keyword-only parameters by their ONNX names, with the defaults of the standard. A parameter `call` gets the
-    `Call`.
+    `NodeContext`.
     """
 
     op: str
@@ -46,7 +46,7 @@ def _reader_of(domain: str, op: str) -> Reader:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class NodeContext:
     """What a reader may ask about its node beyond inputs and attributes."""
 
     opset: int

@@ -13,7 +13,7 @@ from ...errors import ArgumentError
 from ...operators import F
 from ...ops.random import Generator
 from .elementwise import like
-from .records import READERS, Call, T, dtype_of, reader
+from .records import READERS, NodeContext, T, dtype_of, reader
 
 Names = Sequence[str] | None
 Step = Callable[[T, list[T]], list[T]]
@@ -118,7 +118,7 @@ def _gates(x: T, w: T, bias: T) -> T:
 def _rnn(
     x: T, w: T, r: T, b: T = None, lengths: T = None, h: T = None, *, activation_alpha: Any = None, activation_beta: Any = None,
     activations: Names = None, clip: float | None = None, direction: str = "forward", hidden_size: int | None = None,
-    layout: int = 0, call: Call,
+    layout: int = 0, call: NodeContext,
 ) -> T:  # fmt: skip
     directions, hidden = w.shape[0], r.shape[-1]
     functions = _activations(activations, activation_alpha, activation_beta, ["Tanh"], directions)
@@ -137,7 +137,7 @@ def _rnn(
 def _gru(
     x: T, w: T, r: T, b: T = None, lengths: T = None, h: T = None, *, activation_alpha: Any = None, activation_beta: Any = None,
     activations: Names = None, clip: float | None = None, direction: str = "forward", hidden_size: int | None = None,
-    layout: int = 0, linear_before_reset: int = 0, call: Call,
+    layout: int = 0, linear_before_reset: int = 0, call: NodeContext,
 ) -> T:  # fmt: skip
     directions, n = w.shape[0], r.shape[-1]
     functions = _activations(activations, activation_alpha, activation_beta, ["Sigmoid", "Tanh"], directions)
@@ -170,7 +170,7 @@ def _gru(
 def _lstm(
     x: T, w: T, r: T, b: T = None, lengths: T = None, h: T = None, c: T = None, p: T = None, *, activation_alpha: Any = None,
     activation_beta: Any = None, activations: Names = None, clip: float | None = None, direction: str = "forward",
-    hidden_size: int | None = None, input_forget: int = 0, layout: int = 0, call: Call,
+    hidden_size: int | None = None, input_forget: int = 0, layout: int = 0, call: NodeContext,
 ) -> T:  # fmt: skip
     directions, n = w.shape[0], r.shape[-1]
     functions = _activations(activations, activation_alpha, activation_beta, ["Sigmoid", "Tanh", "Tanh"], directions)

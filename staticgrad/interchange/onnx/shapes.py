@@ -11,7 +11,7 @@ from ...errors import ArgumentError
 from ...functional import pad as pad_edges
 from ...ir import REGISTRY
 from ...operators import F, apply
-from .records import READERS, Call, Reader, T, dtype_of, reader
+from .records import READERS, NodeContext, Reader, T, dtype_of, reader
 
 READERS["", "Identity"] = Reader("Identity", lambda x: x, raw=True)
 
@@ -127,7 +127,13 @@ def _concat(*xs: T, axis: int) -> T:
 
 @reader("Split", values=(1,))
 def _split(
-    x: T, lengths: T = None, *, axis: int = 0, num_outputs: int | None = None, split: tuple[int, ...] | None = None, call: Call
+    x: T,
+    lengths: T = None,
+    *,
+    axis: int = 0,
+    num_outputs: int | None = None,
+    split: tuple[int, ...] | None = None,
+    call: NodeContext,
 ) -> T:
     sizes = ints(lengths) if lengths is not None else split
     if sizes is None:

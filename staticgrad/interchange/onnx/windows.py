@@ -13,7 +13,7 @@ from ...errors import ArgumentError
 from ...functional import grid_sample, local_response_norm
 from ...operators import F
 from .elementwise import like, whole
-from .records import Call, T, reader
+from .records import NodeContext, T, reader
 
 # ONNX's changes of resolution: each axis by a matrix, or by positions; and samples at given places -------------------
 
@@ -167,7 +167,7 @@ def _windows(x: T, kernel: Ints, strides: Ints, dilations: Ints, auto_pad: str, 
 @reader("MaxPool")
 def _max_pool(
     x: T, *, kernel_shape: Ints = None, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Ints = None, pads: Ints = None,
-    storage_order: int = 0, strides: Ints = None, call: Call,
+    storage_order: int = 0, strides: Ints = None, call: NodeContext,
 ) -> T:  # fmt: skip
     kernel, steps, spread, _, edges = _windows(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode)
     kind = x.dtype
@@ -293,7 +293,7 @@ def _channels(x: T, vector: T) -> T:
 @reader("BatchNormalization", state=(3, 4))
 def _batch_normalization(
     x: T, scale: T, bias: T, mean: T, var: T, *, epsilon: float = 1e-5, momentum: float = 0.9, training_mode: int = 0,
-    spatial: int = 1, is_test: int = 0, call: Call,
+    spatial: int = 1, is_test: int = 0, call: NodeContext,
 ) -> T:  # fmt: skip
     if not training_mode:
         factor = scale / F.sqrt(var + like(epsilon, var))
@@ -317,7 +317,7 @@ def _instance_normalization(x: T, scale: T, bias: T, *, epsilon: float = 1e-5) -
 
 @reader("LayerNormalization")
 def _layer_normalization(
-    x: T, scale: T, bias: T = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, call: Call
+    x: T, scale: T, bias: T = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, call: NodeContext
 ) -> T:
     axes = tuple(range(axis % x.ndim, x.ndim))
     mean = F.mean(x, axes, True)
@@ -335,7 +335,7 @@ def _rms_normalization(x: T, scale: T, *, axis: int = -1, epsilon: float = 1e-5,
 
 @reader("GroupNormalization")
 def _group_normalization(
-    x: T, scale: T, bias: T, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1, call: Call
+    x: T, scale: T, bias: T, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1, call: NodeContext
 ) -> T:
     groups = F.reshape(x, (x.shape[0], num_groups, -1))
     centered = groups - F.mean(groups, -1, True)

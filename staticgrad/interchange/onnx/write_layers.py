@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import Node, Subgraph
-from ...ops.control.loop_operands import Loop
+from ...ops.control.loop_operands import LoopOperands
 from .records import CODES
 from .writing import Name, Scope, UnwrittenError, static_shape, value_info, writer
 
@@ -167,7 +167,7 @@ def _loop(b: Scope, node: Node, *operands: Name) -> tuple[Name, ...]:
     """A Scan where the number of iterations is that of the stacks or a constant; a Loop for a condition."""
     import onnx
 
-    loop = Loop(node.attrs, list(node.inputs))
+    loop = LoopOperands(node.attrs, list(node.inputs))
     at = int(node.attrs["count"])
     consts, carries = node.attrs["consts"], node.attrs["carries"]
     if at:
@@ -213,5 +213,5 @@ def _loop(b: Scope, node: Node, *operands: Name) -> tuple[Name, ...]:
     first: dict[Node, Any] = dict(zip(loop.cond.params, [*const_names, *starts], strict=True))
     b.walk(loop.cond.graph, loop.cond.results, first)
     starts = ["", first[loop.cond.results[0]], *starts, b.constant(0, np.int64)]
-    made = b.several("Loop", starts, len(results) + 1, body=graph)
+    made = b.several("LoopOperands", starts, len(results) + 1, body=graph)
     return (*made[:carries], *made[carries + 1 :], made[carries])

@@ -196,7 +196,7 @@ class Training(NamedTuple):
     value: Any
 
 
-class Step(NamedTuple):
+class ProgramNode(NamedTuple):
     """A node: a function and its arguments, in which `Ref` and `Training` stand for values."""
 
     name: str
@@ -212,9 +212,9 @@ class Step(NamedTuple):
         return _step, (self.name, self.target, self.args, self.named, self.counts)
 
 
-def _step(name: str, target: Any, args: tuple[Any, ...], named: dict[str, Any], counts: bool) -> Step:
+def _step(name: str, target: Any, args: tuple[Any, ...], named: dict[str, Any], counts: bool) -> ProgramNode:
     """A step that was pickled: many functions have no name."""
-    return Step(name, target if callable(target) else function_named(target), args, named, counts, target)
+    return ProgramNode(name, target if callable(target) else function_named(target), args, named, counts, target)
 
 
 class Input(NamedTuple):
@@ -379,7 +379,7 @@ def _shape_text(shape: tuple[Any, ...]) -> str:
     return "(" + ", ".join("?" if n is None else str(n) for n in shape) + ")"
 
 
-def _steps(node: Any, trained: bool, counters: set[str]) -> list[Step]:
+def _steps(node: Any, trained: bool, counters: set[str]) -> list[ProgramNode]:
     name = name_of(node.target)
     if name.startswith(SKIPPED):
         return []
@@ -391,7 +391,9 @@ def _steps(node: Any, trained: bool, counters: set[str]) -> list[Step]:
     schema = getattr(node.target, "_schema", None)
     if schema is None:
         args = tuple(_template(v, trained, "") for v in node.args)
-        return [Step(node.name, function, args, {k: _template(v, trained, k) for k, v in node.kwargs.items()}, False, target)]
+        return [
+            ProgramNode(node.name, function, args, {k: _template(v, trained, k) for k, v in node.kwargs.items()}, False, target)
+        ]
     positional: list[Any] = []
     named: dict[str, Any] = {}
     words = [argument.name for argument in schema.arguments]
@@ -407,7 +409,7 @@ def _steps(node: Any, trained: bool, counters: set[str]) -> list[Step]:
         if word not in DROPPED:
             named[word] = _template(value, trained, word)
     counts = name == "add_" and bool(positional) and positional[0].__class__ is Ref and positional[0].name in counters
-    return [Step(node.name, function, tuple(positional), named, counts, target)]
+    return [ProgramNode(node.name, function, tuple(positional), named, counts, target)]
 
 
 def _line(node: Any) -> list[str]:

@@ -14,7 +14,7 @@ class Parts(dict[int, Any]):
     """The cotangent of a node with several results: by the number of the result, as far as there are any."""
 
 
-class Loop:
+class LoopOperands:
     """The inputs and results of a loop by their roles. `body`: the attributes of the node."""
 
     def __init__(self, attrs: Any, inputs: Sequence[Any]):

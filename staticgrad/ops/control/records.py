@@ -19,7 +19,7 @@ from ...ir import Region, Result, Subgraph, define
 from .. import attributes as at
 from ..leaves import fits
 from ..rules import keep
-from .loop_operands import Loop, Parts, trip_count
+from .loop_operands import LoopOperands, Parts, trip_count
 from .vjp import branch_vjp, loop_vjp
 
 
@@ -88,7 +88,7 @@ def _check_loop(types: Sequence[TensorType], attrs: Any) -> None:
 
 def _loop_infer(*types: TensorType, **attrs: Any) -> TensorType:
     _check_loop(types, attrs)
-    loop = Loop(attrs, types)
+    loop = LoopOperands(attrs, types)
     items = [_item(t, loop.dynamic) for t in loop.stacks]
     n = None if loop.dynamic else trip_count(attrs["length"], loop.stacks)
     found = loop.body.infer([*loop.consts, *loop.inits, *items])
@@ -110,7 +110,7 @@ def _carried(i: int, before: TensorType, after: TensorType) -> TensorType:
 
 
 def _loop_eval(*arrays: Any, **attrs: Any) -> Any:
-    loop = Loop(attrs, arrays)
+    loop = LoopOperands(attrs, arrays)
     carries = [np.array(c) for c in loop.inits]
     made: list[list[np.ndarray]] = [[] for _ in loop.items]
     if loop.cond is None:
@@ -134,7 +134,7 @@ def _loop_eval(*arrays: Any, **attrs: Any) -> Any:
     return (*carries, *stacked, *((np.asarray(done),) if loop.cond is not None else ()))
 
 
-def _stacked(values: list[np.ndarray], loop: Loop, k: int, arrays: Any) -> np.ndarray:
+def _stacked(values: list[np.ndarray], loop: LoopOperands, k: int, arrays: Any) -> np.ndarray:
     if values:
         return np.stack(values)
     given = [*loop.consts, *loop.inits, *(s[:0].sum(0).astype(s.dtype) for s in loop.stacks)]
@@ -143,7 +143,7 @@ def _stacked(values: list[np.ndarray], loop: Loop, k: int, arrays: Any) -> np.nd
 
 
 def _loop_parameters(attrs: Any, types: Sequence[TensorType]) -> dict[str, list[tuple[TensorType, int | None]]]:
-    loop, first = Loop(attrs, types), int(attrs["count"])
+    loop, first = LoopOperands(attrs, types), int(attrs["count"])
     fixed: list[tuple[TensorType, int | None]] = [(t, first + i) for i, t in enumerate(loop.consts)]
     changing: list[tuple[TensorType, int | None]] = [(t, None) for t in loop.inits]
     found = {"body": [*fixed, *changing, *((_item(t, loop.dynamic), None) for t in loop.stacks)]}

@@ -15,7 +15,7 @@ from ...base.types import INEXACT, StackType, TensorType, TupleType
 from ...ir import REGISTRY, Extent, Graph, Index, Node, Pointwise, Subgraph, View
 from ...ir.walks import reached
 from ...operators import F, Lifted, Symbol, apply, frontends, state
-from .loop_operands import Loop, Parts
+from .loop_operands import LoopOperands, Parts
 from .subgraph_tracing import copied, outputs, parameter, twin
 
 CHEAP = 2
@@ -111,7 +111,7 @@ class Joint:
         return [node for node in self.graph.nodes if node in found and node not in self.late]
 
 
-def active(loop: Loop, wanted: Sequence[bool]) -> set[Node]:
+def active(loop: LoopOperands, wanted: Sequence[bool]) -> set[Node]:
     """The parameters of a loop's body through which something wanted reaches its results smoothly."""
     flags = wanted[len(wanted) - len(loop.body.params) :]
     live = {p for p, flag in zip(loop.body.params, flags, strict=True) if flag and p.type.dtype.kind in INEXACT}
@@ -128,7 +128,7 @@ def active(loop: Loop, wanted: Sequence[bool]) -> set[Node]:
         live |= more
 
 
-def residuals(joint: Joint, loop: Loop, needs: Sequence[Node], remat: bool) -> list[Node]:
+def residuals(joint: Joint, loop: LoopOperands, needs: Sequence[Node], remat: bool) -> list[Node]:
     """Which early values the forward loop puts on stacks. With `remat`: only carries."""
     given = {*loop.const_params, *loop.item_params}
     kept: dict[Node, None] = {}
@@ -180,7 +180,7 @@ def _cheap(node: Node) -> bool:
 
 def loop_vjp(g: Parts, node: Node, wanted: Sequence[bool], *inputs: Any) -> list[Any]:
     """The cotangents of a loop's inputs; see the module."""
-    loop = Loop(node.attrs, inputs)
+    loop = LoopOperands(node.attrs, inputs)
     with _apart():
         back = _Backward(node, loop, wanted, g)
     lead = len(inputs) - len(loop.body.params)
@@ -207,7 +207,7 @@ def _memory(node: Node) -> Node:
 class _Backward:
     """The body of a loop's gradient."""
 
-    def __init__(self, node: Node, loop: Loop, wanted: Sequence[bool], g: Parts):
+    def __init__(self, node: Node, loop: LoopOperands, wanted: Sequence[bool], g: Parts):
         self.node, self.loop, self.g = node, loop, g
         flags = list(wanted[len(wanted) - len(loop.body.params) :])
         self.live = active(loop, wanted)
@@ -264,7 +264,7 @@ class _Backward:
 
     def apply(self, inputs: Sequence[Any]) -> list[Any]:
         """Append both loops; the cotangents of the inputs."""
-        loop, attrs = Loop(self.node.attrs, inputs), dict(self.node.attrs)
+        loop, attrs = LoopOperands(self.node.attrs, inputs), dict(self.node.attrs)
         n, made = len(loop.inits), len(loop.items)
         forward = apply(self.node.op, *inputs, **{**attrs, "body": self.forward})
         ahead = outputs(forward, len(self.forward.results) + (loop.cond is not None))

@@ -19,7 +19,7 @@ from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..containers import text_of
 from ..effects import Effect, is_observed
-from ..frames import NULL, Step
+from ..frames import NULL, BytecodeStep
 from ..guards import MISSING, is_a, python_method, static
 from .access_log import AccessLog, key_of
 from .arrays import array_of, observe_arrays, read_array
@@ -49,14 +49,14 @@ BINARY_METHODS = {
 COMPARISONS = ("__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__")
 
 
-def on_global(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_global(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     space = scope.frame.f_globals
     if step.value in space and is_counter_update(log, scope, step, "item", space, step.value, space[step.value], step.value):
         return
     _read_variable(log, scope.frame.f_globals, step.value, scope.frame.f_builtins)
 
 
-def on_name(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_name(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     if scope.frame.f_locals is not scope.frame.f_globals and step.value in scope.frame.f_locals:
         return
     on_global(log, scope, step)
@@ -70,7 +70,7 @@ def _read_variable(log: AccessLog, space: dict[str, Any], name: str, builtins: M
         log.read("item", builtins, name, builtins.get(name, MISSING), name)
 
 
-def on_deref(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_deref(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     if step.arg < scope.code.free:
         return
     cell = scope.operands.local(step.arg)
@@ -82,7 +82,7 @@ def on_deref(log: AccessLog, scope: FrameScope, step: Step) -> None:
         log.read("cell", cell, None, value, scope.code.names[step.arg])
 
 
-def on_attribute(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_attribute(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     (x,) = scope.operands.top(step.depth, 1)
     if step.op == "LOAD_ATTR" and is_plain_attribute(x, step.value):
         value = object.__getattribute__(x, step.value)
@@ -91,7 +91,7 @@ def on_attribute(log: AccessLog, scope: FrameScope, step: Step) -> None:
     read_attribute(log, x, step.value)
 
 
-def on_super(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_super(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     _, this, x = scope.operands.top(step.depth, 3)
     read_super(log, this, x if is_a(x, type) else type(x), step.value)
 
@@ -99,7 +99,7 @@ def on_super(log: AccessLog, scope: FrameScope, step: Step) -> None:
 ITEMS = ("__getitem__", "__setitem__")
 
 
-def on_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+def on_item(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> Any:
     holder, key = scope.operands.top(step.depth, 2)
     kind = type(holder)
     known = kind is dict or (is_a(holder, dict) and not any(is_observed(static(kind, name)) for name in ITEMS))
@@ -115,12 +115,12 @@ def on_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     return read_subscript(log, holder, key)
 
 
-def on_slice(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+def on_slice(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> Any:
     holder = scope.operands.top(step.depth, 3)[0]
     return read_subscript(log, holder, slice(0, 0))
 
 
-def on_contains(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_contains(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     item, holder = scope.operands.top(step.depth, 2)
     if is_a(static(type(holder), "__contains__"), types.FunctionType):
         read_special_methods(log, holder, "__contains__")
@@ -133,28 +133,28 @@ def on_contains(log: AccessLog, scope: FrameScope, step: Step) -> None:
         check_known(log, holder, "__contains__", "__iter__", "__getitem__")
 
 
-def on_identity(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_identity(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     log.compare(*scope.operands.top(step.depth, 2))
 
 
-def on_iterate(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+def on_iterate(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> Any:
     (x,) = scope.operands.top(step.depth, 1)
     return iterate(log, x)
 
 
-def on_next(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_next(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     (x,) = scope.operands.top(step.depth, 1)
     advance(log, x)
 
 
-def on_content(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_content(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     (x,) = scope.operands.top(step.depth, 1)
     read_contents(log, x)
     if is_iterator(x):
         advance(log, x)
 
 
-def on_truth(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_truth(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     (x,) = scope.operands.top(step.depth, 1)
     if is_a(x, np.ndarray):
         read_array(log, x)
@@ -164,11 +164,11 @@ def on_truth(log: AccessLog, scope: FrameScope, step: Step) -> None:
         read_special_methods(log, x, "__bool__", "__len__")
 
 
-def on_length(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_length(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     read_length(log, scope.operands.top(step.depth, 1)[0])
 
 
-def on_match(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_match(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     subject, *rest = scope.operands.top(step.depth, 3 if step.op == "MATCH_CLASS" else 2)
     if step.op == "MATCH_CLASS":
         kind, names = rest
@@ -179,7 +179,7 @@ def on_match(log: AccessLog, scope: FrameScope, step: Step) -> None:
         read_contents(log, subject)
 
 
-def on_binary(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+def on_binary(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> Any:
     left, right = scope.operands.top(step.depth, 2)
     symbol = dis._nb_ops[step.arg][1] if step.op == "BINARY_OP" else ""  # type: ignore[attr-defined]
     if symbol == "[]":
@@ -219,7 +219,7 @@ def on_binary(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     return result
 
 
-def on_unary(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+def on_unary(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> Any:
     (x,) = scope.operands.top(step.depth, 1)
     if is_a(x, np.ndarray):
         return result_of(log, x)
@@ -230,23 +230,23 @@ def on_unary(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     return None
 
 
-def on_with(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_with(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     (x,) = scope.operands.top(step.depth, 1)
     read_special_methods(log, x, "__enter__", "__exit__")
     if origin_of(scope.frame.f_code.co_filename) is USER:  # locks of the standard library's own protect what is observed
         check_known(log, x, "__enter__")
 
 
-def on_build(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+def on_build(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> Any:
     return log.ages.add_made
 
 
-def on_import(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_import(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     if step.value in sys.modules:
         log.read("item", sys.modules, step.value, sys.modules[step.value], f"the module {step.value}")
 
 
-def on_set_attribute(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_set_attribute(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     value, x = scope.operands.top(step.depth, 2)
     count = scope.take_count()
     if count is None:
@@ -254,12 +254,12 @@ def on_set_attribute(log: AccessLog, scope: FrameScope, step: Step) -> None:
     set_attribute(log, x, step.value, value, count)
 
 
-def on_delete_attribute(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_delete_attribute(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     (x,) = scope.operands.top(step.depth, 1)
     delete_attribute(log, x, step.value)
 
 
-def on_set_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+def on_set_item(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> Any:
     value, holder, key = scope.operands.top(step.depth, 3)
     count = scope.take_count()
     if count is None and not is_a(holder, (Symbol, Tensor)) and array_of(holder) is None:
@@ -269,14 +269,14 @@ def on_set_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     return unless_raised(log, log.effects[known:])
 
 
-def on_set_slice(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+def on_set_slice(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> Any:
     value, holder, start, stop = scope.operands.top(step.depth, 4)
     known = len(log.effects)
     set_item(log, holder, slice(start, stop), value)
     return unless_raised(log, log.effects[known:])
 
 
-def on_delete_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+def on_delete_item(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> Any:
     holder, key = scope.operands.top(step.depth, 2)
     if is_a(holder, CONTAINERS) and not is_observed(static(type(holder), "__delitem__")):
         whole = is_a(holder, list) and is_a(key, slice) and key == slice(None)
@@ -287,7 +287,7 @@ def on_delete_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     return None
 
 
-def on_set_global(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_set_global(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     (value,) = scope.operands.top(step.depth, 1)
     space = scope.frame.f_globals
     count = scope.take_count()
@@ -297,13 +297,13 @@ def on_set_global(log: AccessLog, scope: FrameScope, step: Step) -> None:
     add_effect(log, "item", space, step.value, value, count)
 
 
-def on_delete_global(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_delete_global(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     space = scope.frame.f_globals
     log.remember("item", space, step.value, space.get(step.value, MISSING))
     log.effects.append(Effect("method", space, "__delitem__", (step.value,)))
 
 
-def on_set_deref(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_set_deref(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     if step.arg < scope.code.free:
         return
     (value,) = scope.operands.top(step.depth, 1)
@@ -319,7 +319,7 @@ def on_set_deref(log: AccessLog, scope: FrameScope, step: Step) -> None:
     add_effect(log, "cell", cell, None, value, count)
 
 
-def on_call(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+def on_call(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> Any:
     op, count = step.op, step.arg
     names: tuple[str, ...] = ()
     if op == "CALL_FUNCTION_EX":
@@ -350,7 +350,7 @@ def on_call(log: AccessLog, scope: FrameScope, step: Step) -> Any:
     return observe_call(log, fn, tuple(args[: len(args) - len(names)]), kwargs)
 
 
-def on_keywords(log: AccessLog, scope: FrameScope, step: Step) -> None:
+def on_keywords(log: AccessLog, scope: FrameScope, step: BytecodeStep) -> None:
     scope.names = scope.frame.f_code.co_consts[step.arg]
 
 
@@ -361,7 +361,7 @@ NULL_AFTER_FUNCTION = sys.version_info >= (3, 13)
 SEPARATE_PRECALL = "PRECALL" in dis.opmap
 """CPython 3.11 makes a call of two instructions. The operands are in order before the first."""
 TRUTH_TESTS = [op for op in dis.opmap if ("IF_TRUE" in op or "IF_FALSE" in op) and not op.startswith("INSTRUMENTED")]
-HANDLERS: dict[str, Callable[[AccessLog, FrameScope, Step], Any]] = {
+HANDLERS: dict[str, Callable[[AccessLog, FrameScope, BytecodeStep], Any]] = {
     **dict.fromkeys(TRUTH_TESTS, on_truth), "TO_BOOL": on_truth,
     "LOAD_GLOBAL": on_global, "LOAD_NAME": on_name, "LOAD_FROM_DICT_OR_GLOBALS": on_global,
     "LOAD_DEREF": on_deref, "LOAD_CLASSDEREF": on_deref, "LOAD_FROM_DICT_OR_DEREF": on_deref,

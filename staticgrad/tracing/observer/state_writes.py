@@ -18,7 +18,7 @@ from ...operators import Symbol
 from ...operators.unknown_numbers import closed
 from ..containers import same_members, snapshot
 from ..effects import Effect, is_observed
-from ..frames import Code, Operands, Step
+from ..frames import BytecodeStep, Code, Operands
 from ..guards import MISSING, body_of, has, is_a, namespace, own_value, python_method, static
 from ..numbers import position
 from .access_log import AccessLog, key_of
@@ -286,7 +286,7 @@ class FrameScope:
 
 
 def is_counter_update(
-    log: AccessLog, scope: FrameScope, step: Step, kind: str, holder: Any, key: Any, value: Any, label: str
+    log: AccessLog, scope: FrameScope, step: BytecodeStep, kind: str, holder: Any, key: Any, value: Any, label: str
 ) -> bool:
     """Whether a load begins a counter update. The trace then depends on the type of the value alone."""
     found = _update_of(scope.code.steps, step) if type(value) in (int, float) else None
@@ -301,7 +301,7 @@ def is_counter_update(
     return True
 
 
-def _update_of(steps: dict[int, Step], step: Step) -> tuple[Any, Any] | None:
+def _update_of(steps: dict[int, BytecodeStep], step: BytecodeStep) -> tuple[Any, Any] | None:
     """(operation, number) where the instructions after a load combine the value with a constant and store it in its place."""
     number = steps.get(step.next)
     if number is None or number.op != "LOAD_CONST" or type(number.value) not in (int, float):

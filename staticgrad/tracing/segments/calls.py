@@ -19,7 +19,7 @@ from ...base.types import get_default_dtype
 from ...compiler.runtime.plan_memory import references
 from ...eager.execution import link
 from ...eager.grad_mode import modes
-from ...eager.pending import Pending, Value, pending
+from ...eager.pending import Pending, PendingValue, pending
 from ...eager.tape import Named, Record
 from ...eager.tensor import Tensor, record_of
 from ...ir import Node, OpDef
@@ -27,7 +27,7 @@ from ...operators import frontends
 
 if TYPE_CHECKING:
     from .deferral import Deferral
-    from .roads import Step
+    from .roads import RoadNode
 
 # who else sees the memory of a tensor of a run in segments ------------------------------------------------------------
 
@@ -122,14 +122,14 @@ class Made(NamedTuple):
     named: tuple[Named, int, tuple[int | None, ...]] | None
 
 
-class Call(NamedTuple):
+class RecordedCall(NamedTuple):
     """The last step of a call, and the number of its operations. checks: those that may fail; numbers: those that the tape has
     saved; made: the tensors; records: of all that the call recorded, the number of the tensor made, None where nothing holds
     the record any more; results: a number of a tensor, or several."""
 
-    end: Step
+    end: RoadNode
     steps: int
-    checks: tuple[Step, ...]
+    checks: tuple[RoadNode, ...]
     numbers: tuple[Tensor, ...]
     made: tuple[Made, ...]
     records: tuple[int | None, ...]
@@ -163,17 +163,17 @@ def call(deferral: Deferral, function: Callable[..., Any], args: tuple[Any, ...]
     ):  # fmt: skip
         made = _made(tensors, noted, deferral.records[records:], result)
         if made is not None:
-            start.calls[key] = Call(deferral.at, deferral.count - count, _checks(start, deferral.at), *made)
+            start.calls[key] = RecordedCall(deferral.at, deferral.count - count, _checks(start, deferral.at), *made)
     return result
 
 
-def _follow(deferral: Deferral, known: Call, tensors: list[Any]) -> Any:
+def _follow(deferral: Deferral, known: RecordedCall, tensors: list[Any]) -> Any:
     """The result of a known call. tensors: those among its arguments."""
     deferral.at = known.end
     deferral.count += known.steps
     values = deferral.values
     if len(known.made) == 1 and known.made[0].inputs is None and known.made[0].base is None:
-        value = Value(known.made[0].node, deferral)
+        value = PendingValue(known.made[0].node, deferral)
         values.append(weakref.ref(value))
         out = pending(value)
         return out if known.results.__class__ is int else (out,)
@@ -184,7 +184,7 @@ def _follow(deferral: Deferral, known: Call, tensors: list[Any]) -> Any:
         if base is not None:
             viewed = tensors[base]
             source = viewed._value if viewed.__class__ is Pending else viewed._data
-        value = Value(node, deferral, source)
+        value = PendingValue(node, deferral, source)
         values.append(weakref.ref(value))
         if inputs is not None:
             assert op is not None
@@ -212,10 +212,10 @@ def _maker(x: Any) -> int:
 
 
 def _made(
-    tensors: Sequence[Any], noted: Sequence[tuple[Step, Any, Any]], records: Sequence[Any], result: Any
+    tensors: Sequence[Any], noted: Sequence[tuple[RoadNode, Any, Any]], records: Sequence[Any], result: Any
 ) -> tuple[Any, ...] | None:
-    """What a call has left: `numbers`, `made`, `records` and `results` of `Call`; None where that is not followed. noted: its
-    operations, each with its result and the tensor that this is a view of; records: references to its records."""
+    """What a call has left: `numbers`, `made`, `records` and `results` of `RecordedCall`; None where that is not followed.
+    noted: its operations, each with its result and the tensor that this is a view of; records: references to its records."""
     several = result.__class__ is tuple
     outs = result if several else (result,)
     by_id = {id(out): i for i, (_, out, _) in enumerate(noted)}
@@ -284,9 +284,9 @@ def _getter(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]
     return lambda tensors: (tensors[place],)
 
 
-def _checks(start: Step, end: Step) -> tuple[Step, ...]:
+def _checks(start: RoadNode, end: RoadNode) -> tuple[RoadNode, ...]:
     """The operations between two steps that may fail."""
-    step: Step | None = end
+    step: RoadNode | None = end
     found = []
     while step is not None and step is not start:
         if step.op is not None and step.op.fails:

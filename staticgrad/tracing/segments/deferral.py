@@ -21,7 +21,7 @@ from ...eager.calls.kernels import row_major
 from ...eager.execution import flows, link, number
 from ...eager.grad_mode import modes, no_grad
 from ...eager.inplace import set_record
-from ...eager.pending import Pending, Value, pending, settled
+from ...eager.pending import Pending, PendingValue, pending, settled
 from ...eager.tape import Record, touch
 from ...eager.tensor import PublicTensor, Structure, Tensor, record_of, wrap
 from ...errors import PACKAGE_DIR, StaticgradError, user_line
@@ -42,7 +42,7 @@ from .regions import (
     saved_number,
     step_key,
 )
-from .roads import NUMBERS, Roads, Segment, Step
+from .roads import NUMBERS, RoadNode, Roads, Segment
 
 ndarray = np.ndarray
 LARGE = 1 << 22
@@ -65,16 +65,16 @@ class Deferral:
         """The segment that ran last."""
         self.operations = self.elements = 0
         """Of the segments that have run: the number of operations, and the elements of their results."""
-        self.values: list[weakref.ref[Value]] = []
+        self.values: list[weakref.ref[PendingValue]] = []
         self.tensors: list[weakref.ref[Tensor]] = []
         self.records: list[Callable[[], Record | None]] = []
-        self.written: dict[int, tuple[ndarray, Value]] = {}
+        self.written: dict[int, tuple[ndarray, PendingValue]] = {}
         """Arrays that a change in place has given new values, by id."""
         self.detached = Detached()
         self._begin()
 
     def _begin(self) -> None:
-        self.at: Step = self.roads.root
+        self.at: RoadNode = self.roads.root
         self.arrays: list[ndarray] = []
         self.inputs: dict[int, Node] = {}
         self.held: list[ndarray] = []
@@ -104,7 +104,7 @@ class Deferral:
         """The call under way that may be repeated as a whole."""
         self.fixed = False
         """Whether arrays that it makes are the same each time."""
-        self.noted: list[tuple[Step, Tensor, Any]] | None = None
+        self.noted: list[tuple[RoadNode, Tensor, Any]] | None = None
         """The operations of a call that is noted for the first time, each with its result and what that is a view of."""
 
     # operations -------------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class Deferral:
         found = self.computed[ref] = np.asarray(op.eval(*operands, **ref.attrs))
         return found
 
-    def _numbers(self, step: Step, args: tuple[Any, ...], refs: list[Any]) -> None:
+    def _numbers(self, step: RoadNode, args: tuple[Any, ...], refs: list[Any]) -> None:
         """Take the numbers among the operands, where any number will do."""
         region = self.region
         for i, dtype in step.numbers.items():
@@ -233,13 +233,15 @@ class Deferral:
             elif region is not None and step.free:
                 region.whole = False
 
-    def _result(self, op: OpDef, step: Step, args: tuple[Any, ...], attrs: dict[str, Any], flags: int, bare: bool) -> Tensor:
+    def _result(
+        self, op: OpDef, step: RoadNode, args: tuple[Any, ...], attrs: dict[str, Any], flags: int, bare: bool
+    ) -> Tensor:
         """The tensor of a noted operation, on the tape where a gradient can flow. bare: all operands are tensors."""
         is_view = step.view and isinstance(args[0], Tensor)
         source = None
         if is_view:
             source = args[0]._value if args[0].__class__ is Pending else args[0]._data
-        value = Value(step.node, self, source)
+        value = PendingValue(step.node, self, source)
         if is_view:
             value.view = op.plain, attrs
         self.values.append(weakref.ref(value))
@@ -261,7 +263,7 @@ class Deferral:
             self.noted.append((step, out, args[0] if is_view else None))
         return out
 
-    def _saved(self, value: Any, step: Step, position: int) -> Tensor:
+    def _saved(self, value: Any, step: RoadNode, position: int) -> Tensor:
         """A number that the tape saves."""
         if not step.free:
             return number(value, step.numbers[position])
@@ -287,7 +289,7 @@ class Deferral:
             self.leaves[node] = tensor
         return node
 
-    def is_contiguous(self, value: Value) -> bool:
+    def is_contiguous(self, value: PendingValue) -> bool:
         """Whether the elements of a value will be in row-major order."""
         return self.roads.layout(value.node).is_contiguous
 
@@ -462,7 +464,7 @@ class Deferral:
 
     def _alone(self, x: Any) -> bool:
         """Whether only a pending tensor, and the record that made it, hold its value."""
-        value: Value = x._value
+        value: PendingValue = x._value
         kept = x._record is not None and x._record.out is value
         written = x._home is not None
         return value.source is None and getrefcount(value) <= 2 + COUNTED + kept + written
@@ -474,7 +476,7 @@ class Deferral:
         node = self.inputs.get(id(x._data), self.copied.get(id(x), (None,))[0])
         if node is None:
             return None
-        value = Value(node, self)
+        value = PendingValue(node, self)
         value.array = x._data.copy()
         return pending(value)
 
@@ -524,7 +526,7 @@ class Deferral:
                 return False
         others = owner is not None
         if x.__class__ is Pending:
-            value: Value = x._value
+            value: PendingValue = x._value
             written = x._home is not None or (owner is not None and owner._home is not None)  # type: ignore[attr-defined]
             return value.source is None and getrefcount(value) <= 2 + COUNTED + others + written
         home = x._data
@@ -533,7 +535,7 @@ class Deferral:
         own = id(home.base) if id(home) in self.inputs else 0  # a variable would hold it
         return exclusive(home, 2 + others + self._holds(home), lambda base: self._views(base) - (id(base) == own))
 
-    def take_over(self, x: Tensor, value: Value, counted: bool = True) -> None:
+    def take_over(self, x: Tensor, value: PendingValue, counted: bool = True) -> None:
         """Give x a value that nobody else holds. Its array gets the numbers when everything is run. counted: whether backward
         passes are to notice."""
         former = x._value.node if x.__class__ is Pending else self.inputs.get(id(x._data))
@@ -598,7 +600,7 @@ class Deferral:
                 value.array = home
         for value in live:
             if value.source is not None:
-                source = value.source.array if value.source.__class__ is Value else value.source
+                source = value.source.array if value.source.__class__ is PendingValue else value.source
                 if source is not None:
                     op, attrs = (value.node.op, value.node.attrs) if value.view is None else value.view
                     value.array = np.asarray(op.eval(source, **attrs))
@@ -608,7 +610,7 @@ class Deferral:
                 settled(tensor)
         for made in self.records:
             record = made()
-            if record is not None and record.out.__class__ is Value and record.out.array is not None:
+            if record is not None and record.out.__class__ is PendingValue and record.out.array is not None:
                 record.out = record.out.array
         for kept in (self.values, self.tensors, self.records, self.written):
             kept.clear()

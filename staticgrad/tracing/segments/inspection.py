@@ -26,19 +26,19 @@ def _nothing(*values: Any, **attrs: Any) -> Any:
 CUT = OpDef(name="cut", infer=lambda *types, **attrs: TRUTH, eval=_nothing, doc="Python code between two segments.")
 
 
-class Place(NamedTuple):
+class SegmentInstruction(NamedTuple):
     """Where a node of a joined graph is computed. instruction: of the segment's plan; -1 for a node that none computes."""
 
     segment: int
     instruction: int
 
 
-def joined(segments: Sequence[Segment]) -> tuple[Graph, dict[Node, Place]]:
+def joined(segments: Sequence[Segment]) -> tuple[Graph, dict[Node, SegmentInstruction]]:
     """One graph of all segments, and the place of each node. A `cut` reads the results of a segment, on the user's line, and
     the inputs of each segment that follows it come after it (a control edge)."""
     from ...compiler.execute.explain import instructions_of
 
-    graph, cuts, places = Graph(), dict[Any, Node](), dict[Node, Place]()
+    graph, cuts, places = Graph(), dict[Any, Node](), dict[Node, SegmentInstruction]()
     for number, segment in enumerate(segments):
         plan = segment.plan
         if plan is None:
@@ -50,7 +50,7 @@ def joined(segments: Sequence[Segment]) -> tuple[Graph, dict[Node, Place]]:
             after = (before,) if before is not None and node.op.leaf == "placeholder" else ()
             made = Node(node.op, tuple(copies[x] for x in node.inputs), node.attrs, node.type, node.name, node.where, after)
             copies[node] = graph.append(made)
-            places[made] = Place(number, within[node][0] if node in within else -1)
+            places[made] = SegmentInstruction(number, within[node][0] if node in within else -1)
         results = [copies[node] for node in plan.builder.fetched_nodes if node in copies]
         if segment.where is None:
             graph.outputs.update({f"result {i} of segment {number}": node for i, node in enumerate(results)})
@@ -60,7 +60,7 @@ def joined(segments: Sequence[Segment]) -> tuple[Graph, dict[Node, Place]]:
     return graph, places
 
 
-def kernel_names(segments: Sequence[Segment], places: Mapping[Node, Place]) -> dict[Node, str]:
+def kernel_names(segments: Sequence[Segment], places: Mapping[Node, SegmentInstruction]) -> dict[Node, str]:
     """The kernel of each node of a joined graph that one computes."""
     computed = {node: place for node, place in places.items() if place.instruction >= 0}
     return {node: f"segment {s}: {segments[s].plan.instructions[i].name}" for node, (s, i) in computed.items()}

@@ -16,12 +16,12 @@ import numpy as np
 from ...base.dtypes import PUBLIC, DType
 from ...eager.execution import fresh
 from ...eager.grad_mode import modes
-from ...eager.pending import Pending, Value, pending
+from ...eager.pending import Pending, PendingValue, pending
 from ...eager.tape import Record, touch
 from ...eager.tensor import PublicTensor, Structure, Tensor
 from ...ir import Node
 from ...operators import disabled_torch_function
-from .roads import Step
+from .roads import RoadNode
 
 if TYPE_CHECKING:
     from .deferral import Deferral
@@ -39,7 +39,7 @@ class Region:
         self.results: list[tuple[Any, Node]] = []
         self.freed: list[int] = []
         """Positions of the records that a backward pass frees."""
-        self.end: Step | None = None
+        self.end: RoadNode | None = None
         self.steps = 0
         self.changes = -1
         self.numbers: list[Any] = []
@@ -64,7 +64,7 @@ class Region:
         else:
             self.whole = False
 
-    def saved(self, arg: SavedNumber, numbers: list[Any], step: Step, dtype: np.dtype) -> None:
+    def saved(self, arg: SavedNumber, numbers: list[Any], step: RoadNode, dtype: np.dtype) -> None:
         """Note a number of the tape among the operands of an operation. numbers: those of this run."""
         if not step.free:
             self.reads = True
@@ -171,14 +171,14 @@ def repeat_step(deferral: Deferral, key: Any, members: list[Any], gradients: dic
             arrays.append((array, array) if deferral.usable(array) else (array.copy(), None))
     deferral.follow(region, arrays)
     for x, node in region.results:
-        value = Value(node, deferral)
+        value = PendingValue(node, deferral)
         deferral.values.append(weakref.ref(value))
         deferral.take_over(x, value)
         touch(x, 4)
     return True
 
 
-def learn_step(deferral: Deferral, optimizer: Any, start: Step, key: Any, members: list[Any], region: Region) -> None:
+def learn_step(deferral: Deferral, optimizer: Any, start: RoadNode, key: Any, members: list[Any], region: Region) -> None:
     """Keep the operations of a step that has been noted."""
     slots = [(x, x.__class__ is not Pending or x._home is not None) for x in members]
     gradients = {id(p._grad) for group in optimizer.param_groups for p in group["params"]}
@@ -186,7 +186,7 @@ def learn_step(deferral: Deferral, optimizer: Any, start: Step, key: Any, member
     _learn(deferral, start, key, region)
 
 
-def _learn(deferral: Deferral, start: Step, key: Any, region: Region) -> None:
+def _learn(deferral: Deferral, start: RoadNode, key: Any, region: Region) -> None:
     deferral.region = None
     if region.whole:
         region.end, region.changes = deferral.at, Structure.changes - Structure.rebound
@@ -237,7 +237,7 @@ def repeat_backward(deferral: Deferral, root: Any) -> bool:
     deferral.follow(region, arrays)
     deferral.numbers += numbers
     for leaf, (_, node) in zip(leaves, region.results, strict=True):
-        value = Value(node, deferral)
+        value = PendingValue(node, deferral)
         deferral.values.append(weakref.ref(value))
         leaf._grad = pending(value)  # type: ignore[union-attr]
     Structure.gradients += 1
@@ -247,7 +247,7 @@ def repeat_backward(deferral: Deferral, root: Any) -> bool:
 
 
 def learn_backward(
-    deferral: Deferral, start: Step, key: Any, done: Sequence[Any], found: Sequence[Any], region: Region
+    deferral: Deferral, start: RoadNode, key: Any, done: Sequence[Any], found: Sequence[Any], region: Region
 ) -> None:
     """Keep the operations of a backward pass. done: its records; found: the leaves that had no gradient."""
     places = {id(reference()): i for i, reference in enumerate(deferral.records)}

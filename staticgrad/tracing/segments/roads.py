@@ -33,7 +33,7 @@ ABSENT = object()
 NO_VARIABLES: dict[Any, np.ndarray] = {}
 
 
-class Step:
+class RoadNode:
     """An operation, or an input, of a road. node: its result in the graph; nodes: all that it added there; recorded: the
     operation as the tape has it, that over complex numbers where there are some.
 
@@ -49,7 +49,7 @@ class Step:
         "op", "opening", "parent", "plans", "recorded", "refs", "regions", "view",
     )  # fmt: skip
 
-    def __init__(self, parent: Step | None, node: Node | None = None, nodes: Sequence[Node] = ()):
+    def __init__(self, parent: RoadNode | None, node: Node | None = None, nodes: Sequence[Node] = ()):
         self.parent, self.node, self.nodes = parent, node, tuple(nodes)
         self.op: OpDef | None = None
         self.recorded: OpDef | None = None
@@ -61,15 +61,15 @@ class Step:
         self.flows: bool | None = None
         self.view = False
         self.opening: Opening | None = None
-        self.former: Step | None = None
+        self.former: RoadNode | None = None
         self.regions: dict[Any, Any] = {}
         self.calls: dict[Any, Any] = {}
-        self.children: list[Step] = []
-        self.latest: Step | None = None
-        self.inputs: dict[Any, Step] = {}
+        self.children: list[RoadNode] = []
+        self.latest: RoadNode | None = None
+        self.inputs: dict[Any, RoadNode] = {}
         self.plans: dict[tuple[Node, ...], Segment | None] = {}
 
-    def counterpart(self, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any], flags: int) -> Step | None:
+    def counterpart(self, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any], flags: int) -> RoadNode | None:
         """The step after this one that is an operation of another road but for the values of numbers."""
         for child in self.children:
             known = child.op is op and child.flags == flags and len(refs) == len(child.refs) and child.opening is None
@@ -197,7 +197,7 @@ class Roads:
 
     def __init__(self, numerics: str, passes: Sequence[Any], most: int):
         self.graph = Graph()
-        self.root = Step(None)
+        self.root = RoadNode(None)
         self.numerics, self.passes, self.most = numerics, passes, most
         self.templates = Templates()
         self.segments: list[Segment] = []
@@ -206,14 +206,14 @@ class Roads:
         self.layouts: dict[Node, Layout | None] = {}
         """Those of eager mode, of the values for which they were asked."""
 
-    def input(self, at: Step, array: np.ndarray, tracked: bool) -> Step:
+    def input(self, at: RoadNode, array: np.ndarray, tracked: bool) -> RoadNode:
         """The step that takes an array of this type and layout."""
         key = array.shape, array.dtype.num, tracked, None if array.flags.c_contiguous else array.strides
         step = at.inputs.get(key)
         if step is None:
             kind = TensorType(array.shape, array.dtype)
             node = append(self.graph, REGISTRY["placeholder"], (), {"type": kind}).node
-            step = at.inputs[key] = Step(at, node, (node,))
+            step = at.inputs[key] = RoadNode(at, node, (node,))
             step.former = None if at.former is None else at.former.inputs.get(key)
             if not array.flags.c_contiguous:
                 self.layouts[node] = Layout(array.shape, tuple([s // array.itemsize for s in array.strides]), 0)
@@ -241,7 +241,7 @@ class Roads:
         order = sorted(range(array.ndim), key=lambda axis: -layout.strides[axis])
         return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
 
-    def find(self, at: Step, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any], flags: int) -> Step | None:
+    def find(self, at: RoadNode, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any], flags: int) -> RoadNode | None:
         """The step after `at` that is this operation."""
         for child in at.children:
             if child.matches(op, refs, attrs, flags):
@@ -249,7 +249,7 @@ class Roads:
                 return child
         return None
 
-    def add(self, at: Step, op: OpDef, refs: Sequence[Any], attrs: dict[str, Any], flags: int) -> Step | None:
+    def add(self, at: RoadNode, op: OpDef, refs: Sequence[Any], attrs: dict[str, Any], flags: int) -> RoadNode | None:
         """Enter a step; None for an operation that a plan can't have, or that fails."""
         graph, first = self.graph, len(self.graph.nodes)
         alike_ones = (child for child in at.children if child.op is op and child.flags == flags)
@@ -279,7 +279,7 @@ class Roads:
         view = is_view(node) and self._shares(node)
         if view and len(node.inputs) > 1:
             return None  # eager mode finds out which operands it reads
-        step = Step(at, node if opening is None else opened, made)
+        step = RoadNode(at, node if opening is None else opened, made)
         step.opening = opening
         step.op, step.refs, step.attrs, step.numbers, step.free = op, tuple(refs), attrs, numbers, free
         step.flags, step.view, step.former = flags, view, former
@@ -293,7 +293,7 @@ class Roads:
         return step
 
     def _opened(
-        self, at: Step, op: OpDef, refs: Sequence[Any], attrs: dict[str, Any], flags: int, node: Node
+        self, at: RoadNode, op: OpDef, refs: Sequence[Any], attrs: dict[str, Any], flags: int, node: Node
     ) -> tuple[Opening | None, Node]:
         """An equal node for other integers among the attributes, too, where another run had others. node: the operation's."""
         integers: list[int] = []
@@ -315,7 +315,7 @@ class Roads:
                 return Opening(form, fixed, numbers.feeds(), [*numbers.nodes.values()]), found[0].node
         return None, node
 
-    def segment(self, at: Step, fetches: tuple[Node, ...], where: Any, after: Segment | None = None) -> Segment | None:
+    def segment(self, at: RoadNode, fetches: tuple[Node, ...], where: Any, after: Segment | None = None) -> Segment | None:
         """The plan for the road to `at`; None where there are too many. where: gives the user's line and the reason. after: the
         segment that ran before."""
         if fetches not in at.plans:
@@ -323,7 +323,7 @@ class Roads:
                 return None
             feeds: list[Node] = []
             operations = elements = 0
-            step: Step | None = at
+            step: RoadNode | None = at
             while step is not None and step.node is not None:
                 if step.op is not None:
                     operations += 1
@@ -344,10 +344,10 @@ class Roads:
             self.segments.append(at.plans[fetches])  # type: ignore[arg-type]
         return at.plans[fetches]
 
-    def interpret(self, at: Step, arrays: Sequence[np.ndarray]) -> dict[Node, np.ndarray]:
+    def interpret(self, at: RoadNode, arrays: Sequence[np.ndarray]) -> dict[Node, np.ndarray]:
         """The values of all operations of a road, computed one by one."""
         nodes: list[Node] = []
-        step: Step | None = at
+        step: RoadNode | None = at
         while step is not None and step.node is not None:
             nodes += reversed(step.nodes)
             step = step.parent
@@ -374,7 +374,7 @@ def is_view(node: Node) -> bool:
     return result is operands[0] or result.base is operands[0]
 
 
-def _differ_in_numbers(step: Step, refs: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
+def _differ_in_numbers(step: RoadNode, refs: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
     """Whether an operation is that of a step but for the values of numbers."""
     return len(refs) == len(step.refs) and not step.free and alike(step.attrs, attrs) and all(
         ref is mine or (ref.__class__ is mine.__class__ in NUMBERS) for ref, mine in zip(refs, step.refs, strict=True)

@@ -15,7 +15,7 @@ from staticgrad.compiler.execute.plan import Plan
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import F, Symbol, append
 from staticgrad.ops.leaves import hyper
-from staticgrad.ops.random import Place, generator, normal_op, rng_op_type, uniform_op
+from staticgrad.ops.random import DrawPosition, generator, normal_op, rng_op_type, uniform_op
 from tests.compiler.helpers import Bench, ops_of
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden"
@@ -118,8 +118,8 @@ def totals(b: Bench) -> list[Symbol]:
 def draws(b: Bench) -> list[Symbol]:
     x = b.feed(4, 5)
     rng = append(b.graph, REGISTRY["generator"], (), {"type": rng_op_type})
-    u = Place(rng, None, 0).draw(uniform_op, x, shape=None, dtype=F32)
-    return [F.where(u >= 0.5, x, 0) + Place(rng, None, 1).draw(normal_op, x, shape=None, dtype=F32)]
+    u = DrawPosition(rng, None, 0).draw(uniform_op, x, shape=None, dtype=F32)
+    return [F.where(u >= 0.5, x, 0) + DrawPosition(rng, None, 1).draw(normal_op, x, shape=None, dtype=F32)]
 
 
 def running_sum(b: Bench) -> list[Symbol]:

@@ -10,7 +10,7 @@ from staticgrad.compiler.passes.functionalize import FunctionalGraph, functional
 from staticgrad.ir import REGISTRY, Graph, Literal, Node
 from staticgrad.ir.subgraph import interpret
 from staticgrad.operators import F, Symbol, append, state
-from staticgrad.ops.random import Place, rng_op_type, uniform_op
+from staticgrad.ops.random import DrawPosition, rng_op_type, uniform_op
 from tests.compiler.helpers import Bench
 
 F32 = np.dtype(np.float32)
@@ -175,7 +175,7 @@ def test_swapping_two_variables():
 
 
 def uniform(rng: Any, x: Any, index: int) -> Any:
-    return Place(rng, None, index).draw(uniform_op, x, shape=None, dtype=F32)
+    return DrawPosition(rng, None, index).draw(uniform_op, x, shape=None, dtype=F32)
 
 
 def test_draws_are_numbered_in_the_order_of_the_program():

@@ -11,7 +11,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.eager.calls import call_cache
 from staticgrad.eager.calls.call_cache import CallCache, shared
-from staticgrad.eager.calls.kernels import Call
+from staticgrad.eager.calls.kernels import PlannedCall
 from staticgrad.eager.calls.report import report
 from staticgrad.eager.calls.routes import USES
 from staticgrad.eager.execution import PLANS
@@ -58,7 +58,9 @@ def test_the_memory_of_plans_is_counted():
     w = sg.ones(33, 65, requires_grad=True)
     with sg.eager_kernels(wait=True):
         F.layer_norm(w, (65,)).sum().backward()
-    (call,) = [call for key, call in known(Call).items() if getattr(key[0], "name", "") == "layer_norm" and (33, 65) in key]
+    (call,) = [
+        call for key, call in known(PlannedCall).items() if getattr(key[0], "name", "") == "layer_norm" and (33, 65) in key
+    ]
     assert call.nbytes == call.plan.memory.arena + call.use.reverse.plan.memory.arena
 
 
@@ -92,7 +94,7 @@ def test_threads_count_for_themselves_and_share_what_is_made():
         thread = threading.Thread(target=run)
         thread.start()
         thread.join()
-    first, second = [[call for call in table.everything().values() if isinstance(call, Call)] for table in tables]
+    first, second = [[call for call in table.everything().values() if isinstance(call, PlannedCall)] for table in tables]
     assert tables[0] is not tables[1]
     assert len(first) == 1
     assert first == second

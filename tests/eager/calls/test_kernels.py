@@ -16,7 +16,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.compiler.execute import outputs
 from staticgrad.eager.backward_plans import Forms
-from staticgrad.eager.calls.kernels import LEAST, NEAR, STEPS, USES, WORK, Call, Requests, Waiting, row_major, uses_of
+from staticgrad.eager.calls.kernels import LEAST, NEAR, STEPS, USES, WORK, PlannedCall, Requests, Waiting, row_major, uses_of
 from staticgrad.eager.grad_mode import modes
 from staticgrad.errors import ArgumentError
 from tests.helpers import known, taken
@@ -69,7 +69,7 @@ def test_what_waits_for_a_plan_asks_for_no_plans_of_its_parts():
             optimizer.zero_grad()
             sg.functional.cross_entropy(model(x), y).backward()
             optimizer.step()
-        keys = known(Call)
+        keys = known(PlannedCall)
         return sorted({getattr(key[0], "name", key[0]) for key in keys if key.__class__ is tuple})
 
     with sg.eager_kernels(False):
@@ -135,7 +135,7 @@ def asked_and_taken_over(rows: Sequence[int]) -> dict[int, tuple[int, int]]:
     with sg.eager_kernels(True):
         for step, n in enumerate(rows, 1):
             sg.functional.linear(random(n, 7), w).sum().backward()
-            for key, call in known(Call).items():
+            for key, call in known(PlannedCall).items():
                 if key.__class__ is tuple and (n, 7) in key:
                     if not call.waits:
                         took.setdefault(n, step)
@@ -195,7 +195,7 @@ def test_passes_that_never_recur_take_kernels_of_single_operations():
         for i in range(3):
             x = sg.rand(50, 60, requires_grad=True)
             (x.square().sum(0) * (i + 2.5) ** (1 / (i + 1))).reshape(i + 1, -1 if i < 2 else 20).sum().backward()
-    keys = known(Call)
+    keys = known(PlannedCall)
     assert any(key[1:2] == ((0,),) for key in keys)  # the cotangent of operand 0
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.eager.calls.open_calls import VALUES, Kind
+from staticgrad.eager.calls.open_calls import VALUES, CallFamily
 from staticgrad.eager.grad_mode import modes
 from staticgrad.nn import functional as F
 from tests.helpers import known, taken
@@ -104,7 +104,7 @@ def test_values_and_gradients(name: str, dtype: Any, kernels: bool) -> None:
             v += 0.005
             check(results(function, v, dtype), by_numpy(function, v, dtype))
         assert plans() <= before, "a plan per value"
-        assert any(kind.varying for kind in known(Kind).values())
+        assert any(kind.varying for kind in known(CallFamily).values())
 
 
 def test_dropout_draws_the_same_numbers() -> None:
@@ -153,7 +153,7 @@ def test_constant_numbers_stay_constants() -> None:
     for _ in range(8):
         for v in RANGE[: VALUES - 1]:
             F.elu(x, v)
-    assert not any(kind.varying for kind in known(Kind).values())
+    assert not any(kind.varying for kind in known(CallFamily).values())
 
 
 def test_a_number_whose_value_is_needed_stays_in_the_key() -> None:
@@ -176,7 +176,7 @@ def test_memory_does_not_grow_with_values() -> None:
     x = sg.randn(4, 5, requires_grad=True)
 
     def sizes() -> tuple[int, int]:
-        return len(taken()), sum(len(found) for kind in known(Kind).values() for found in kind.plans.values())
+        return len(taken()), sum(len(found) for kind in known(CallFamily).values() for found in kind.plans.values())
 
     for v in np.linspace(0.1, 0.9, 40).tolist():
         F.elu(x, v).sum().backward()
