@@ -1,4 +1,4 @@
-"""From a PyTorch model to a step that runs without PyTorch and without this library.
+"""Convert a PyTorch model to a step that runs without PyTorch and without this library.
 
     python examples/recipes/ship.py [--epochs 20] [--folder shipped]
 
