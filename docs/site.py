@@ -109,6 +109,8 @@ def on_config(config: Any) -> Any:
         TITLES.update({file: title, **{part: f"{title}: {name}" for part, name, _ in below}})
         REFERENCE["API"].append({title: [{"Overview": file}, *({name: part} for part, name, _ in below)] if below else file})
     config["nav"] = MENU
+    if not config["site_url"]:
+        del config["extra"]["version"]  # a site in a checkout is of one version, and has no list of them
     return config
 
 
@@ -156,6 +158,8 @@ TITLES: dict[str, str] = {}
 def on_page_markdown(markdown: str, page: Any, **given: Any) -> str:
     path = page.file.src_uri
     page.meta["search"] = {"boost": next((boost for start, boost in PROMINENT.items() if path.startswith(start)), 1.0)}
+    if path == "index.md":
+        page.meta["hide"] = ["navigation"]  # a menu of itself
     if path in TITLES:
         page.meta["title"] = TITLES[path]
     return bars(markdown) if path == "performance.md" else markdown

@@ -49,8 +49,12 @@ def parser() -> argparse.ArgumentParser:
         made: argparse.ArgumentParser = of.add_parser(
             name, help=help, description=help[0].upper() + help[1:] + ".", formatter_class=text
         )
-        made.set_defaults(module=module, function=name)
+        made.set_defaults(module=module, function=name, parser=made)
         return made
+
+    def remainder(of: argparse.ArgumentParser) -> None:
+        rest = of.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
+        rest.required = False  # or a call without the program's name is told to give arguments, too
 
     def program(name: str, help: str) -> argparse.ArgumentParser:
         made = command(name, help, "inspecting")
@@ -98,7 +102,7 @@ def parser() -> argparse.ArgumentParser:
             one.add_argument("--html", metavar="PATH", help="write the report of --compare as one HTML file, too")
         one.add_argument("-m", dest="as_module", action="store_true", help="PROGRAM is the name of a module")
         one.add_argument("file", metavar="PROGRAM", help="FILE.py")
-        one.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
+        remainder(one)
     cache = command("cache", "the kernel cache, and what eager mode knows: info, clear, warm, eager", "cache")
     parts = cache.add_subparsers(dest="part", metavar="info|clear|warm|eager", required=True)
     command("info", "where it is and what it holds", "cache", parts).add_argument("--json", action="store_true")
@@ -109,7 +113,7 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument("--cpu", metavar="NAME", help="for a lesser CPU than this one, as STATICGRAD_CPU: x86-64-v3")
     one = command("eager", "run a program; which of its eager calls have a plan or a route, and what waits", "cache", parts)
     one.add_argument("file", metavar="FILE.py")
-    one.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
+    remainder(one)
     one.add_argument("--most", type=int, default=40, metavar="N", help="rows, those with the most runs first (40)")
     one.add_argument("--json", action="store_true")
     one = command("launch", "run a program in several processes that train together, by MPI", "launch")
@@ -119,7 +123,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--bind", action="store_true", help="bind each process to cores that no other program uses")
     one.add_argument("--restarts", type=int, default=0, metavar="N", help="start all again so often after a failure (0)")
     one.add_argument("file", metavar="FILE.py")
-    one.add_argument("arguments", nargs=argparse.REMAINDER, help="of the program")
+    remainder(one)
     one = command("scale", "predict a step on many processes from its plan on one", "scale")
     one.add_argument("program", metavar="FILE.py:STEP", help="a compiled step of a program that calls init_process_group()")
     one.add_argument("--ranks", default="8,64,512", metavar="N,...", help="how many processes (8,64,512)")
@@ -149,7 +153,9 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns the exit code; argparse exits with 2 itself."""
     top = parser()
-    given = top.parse_args(arguments)
+    given, unknown = top.parse_known_args(arguments)
+    if unknown:
+        getattr(given, "parser", top).error(f"unrecognized arguments: {' '.join(unknown)}")
     if given.version:
         from . import __version__
 

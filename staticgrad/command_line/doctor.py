@@ -19,11 +19,13 @@ VARIABLES = (
 
 
 class Finding(NamedTuple):
-    """Something that costs time, or does not work. broken: programs fail, or each process compiles anew."""
+    """Something that costs time, or does not work. broken: programs fail, or each process compiles anew. missing:
+    nothing is slow or broken, but something can't be done."""
 
     text: str
     remedy: str
     broken: bool = False
+    missing: bool = False
 
 
 def doctor(given: Namespace) -> int:
@@ -46,7 +48,8 @@ def doctor(given: Namespace) -> int:
         print()
     print("nothing to mend" if not found else "to mend")
     for finding in found:
-        print(f"  {'broken' if finding.broken else 'slow'}: {finding.text}\n    {finding.remedy}")
+        kind = "broken" if finding.broken else "missing" if finding.missing else "slow"
+        print(f"  {kind}: {finding.text}\n    {finding.remedy}")
     return int(any(finding.broken for finding in found))
 
 
@@ -110,7 +113,8 @@ def findings(known: dict[str, dict[str, Any]]) -> Iterator[Finding]:
         if versions[name] == "missing":
             yield Finding(f"{name} is not installed", f"pip install {name}", broken=True)
     if versions.get("matplotlib") == "missing":
-        yield Finding(f"matplotlib is not installed, so there are no {OPTIONAL['matplotlib']}", 'pip install "staticgrad[viz]"')
+        text = f"matplotlib is not installed, so there are no {OPTIONAL['matplotlib']}"
+        yield Finding(text, 'pip install "staticgrad[viz]"', missing=True)
     if cache["state"] != "usable":
         yield Finding(
             f"the kernel cache is not used: {cache['state']}; each process compiles its kernels",

@@ -11,15 +11,21 @@ from .programs import Misuse, output_file
 def init(given: Namespace) -> int:
     """Write the script. 2 where there is such a file already."""
     output_file(given.file, "FILE.py")
-    if Path(given.file).exists():
-        raise Misuse(f"{given.file} exists already: choose another name")
-    Path(given.file).write_text(BEGIN.format(file=Path(given.file).name) + SCRIPTS[given.dialect] + END, encoding="utf-8")
-    print(f"{given.file}: python {given.file} trains, and goes on where an interrupted run stopped")
+    file = Path(given.file)
+    if file.suffix != ".py":
+        raise Misuse(f"{file} is no name of a program: write {file}.py")
+    if file.exists():
+        raise Misuse(f"{file} exists already: choose another name")
+    parts = (BEGIN, SCRIPTS[given.dialect], END)
+    file.write_text("".join(parts).replace("NAME", file.stem), encoding="utf-8")
+    print(f"{file}: python {file} trains, and goes on where an interrupted run stopped")
+    if given.dialect == "torch":
+        print(f"staticgrad compare {file}:step --shapes 64x10 64x1 runs its step in all modes")
     return 0
 
 
 BEGIN = '''\
-"""A training script. python {file} trains; a run that was interrupted goes on from the folder `run`."""
+"""A training script. python NAME.py trains; a run that was interrupted goes on from the folder `NAME`."""
 
 import numpy as np
 
@@ -77,9 +83,10 @@ def evaluate():
 
 END = """\
 
-history = sg.fit(
-    step, DataLoader(train, batch_size=64, shuffle=True), epochs=50, evaluate=evaluate, patience=5,
-    state=state, checkpoint="run", report="report.html",
-)
-print(f"best after {history.best['step']} steps: {history.best['loss']:.4f}; see report.html")
+if __name__ == "__main__":
+    history = sg.fit(
+        step, DataLoader(train, batch_size=64, shuffle=True), epochs=50, evaluate=evaluate, patience=5,
+        state=state, checkpoint="NAME", report="NAME.html",
+    )
+    print(f"best after {history.best['step']} steps: {history.best['loss']:.4f}; see NAME.html")
 """

@@ -141,12 +141,15 @@ def test_data(program: str, capsys: pytest.CaptureFixture[str]):
     assert [event["name"] for event in events if event["ph"] == "X"] == ["mul+sum"]
 
 
-@pytest.mark.parametrize("command", ["bogus", "cache", "cache bogus", "explain", "draw program.py:double --group x"])
+@pytest.mark.parametrize(
+    "command", ["bogus", "cache", "cache bogus", "explain", "draw program.py:double --group x", "warm --bogus"]
+)
 def test_usage(command: str, program: str, capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as caught:
         main(command.split())
     assert caught.value.code == 2
-    assert "usage: staticgrad" in capsys.readouterr().err
+    known = command.partition(" ")[0] if command != "bogus" else ""
+    assert f"usage: staticgrad {known}" in capsys.readouterr().err
 
 
 def test_help_teaches(capsys: pytest.CaptureFixture[str]):
@@ -254,15 +257,22 @@ def test_as_a_module():
 
 @pytest.mark.parametrize("dialect", ["torch", "tf1"])
 def test_a_script_to_begin_with_trains_as_it_is(dialect: str, tmp_path: Path):
+    assert main(["init", str(tmp_path / "train")]) == 2  # no name of a program
+    other = {"torch": "tf1", "tf1": "torch"}[dialect]
+    # what a script of the other dialect leaves beside it is its own
+    assert main(["init", str(tmp_path / f"{other}.py"), "--dialect", other]) == 0
+    subprocess.run([sys.executable, f"{other}.py"], cwd=tmp_path, capture_output=True, check=True)
     file = tmp_path / "train.py"
     assert main(["init", str(file), "--dialect", dialect]) == 0
     assert len(file.read_text().splitlines()) <= 40
+    if dialect == "torch":
+        assert main(["compare", f"{file}:step", "--shapes", "64x10", "64x1", "--repeats", "2"]) == 0
     for _ in range(2):  # the second run finds what the first one left
         done = subprocess.run([sys.executable, str(file)], cwd=tmp_path, capture_output=True, text=True, check=True)
-        found = re.fullmatch(r"best after \d+ steps: (0\.\d+); see report.html\n", done.stdout)
+        found = re.fullmatch(r"best after \d+ steps: (0\.\d+); see train.html\n", done.stdout)
         assert found, done.stdout
         assert float(found[1]) < 0.2
-    assert (tmp_path / "report.html").exists()
+    assert (tmp_path / "train.html").exists()
 
 
 def test_a_report_of_a_defect_names_no_folder(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
