@@ -253,7 +253,7 @@ def advice(name: str, names: Iterable[str], replaced: Mapping[str, str] = REPLAC
         for pattern, text in FAMILIES:
             if re.match(pattern, name):
                 return f"; {text}"
-    if name.startswith("__"):  # libraries look for many such names in all objects
+    if name.startswith("_"):  # libraries look for many such names in all objects
         return ""
     import difflib  # takes a while, and only errors need it
 

@@ -33,10 +33,15 @@ needs_vectors = pytest.mark.skipif(
 
 
 class Native(NamedTuple):
-    """A kernel `out[i] = function(x[i], ...)`: its code as LLVM optimized it, and its address."""
+    """A kernel `out[i] = function(x[i], ...)`: its code, and its address."""
 
-    code: Any
+    text: str
     address: int
+
+    @property
+    def code(self) -> Any:
+        """As LLVM optimized it."""
+        return code_generation.optimized(self.text)
 
 
 def compiled(function: Callable, dtype: type, arity: int) -> Native:
@@ -62,7 +67,7 @@ def compiled(function: Callable, dtype: type, arity: int) -> Native:
 
 def native(function: Callable) -> Native:
     text, name = kernel_compiler.translated([kernel_compiler.kernel(function)]), function.__name__
-    return Native(code_generation.optimized(text), object_code.loaded(f"{name}\n".encode() + object_code.compiled(text))[name])
+    return Native(text, object_code.loaded(f"{name}\n".encode() + object_code.compiled(text))[name])
 
 
 @cache
@@ -514,6 +519,31 @@ def test_loops_with_elementary_functions_take_few_vectors_at_a_time() -> None:
 
     assert stores_of_a_step(sums) == 1
     assert stores_of_a_step(long) == 2
+
+
+def test_loops_are_copied_where_iterations_are_short() -> None:
+    """Whose number only the run knows: not those with loops in them, nor long ones."""
+    at, exp = dialect.f32_at, elementary.exp_f32
+
+    def short(buffers, sizes, start, stop):
+        x, y = at(buffers, 0), at(buffers, 1)
+        for i in range(start, stop):
+            y[i] = x[i] * x[i]
+
+    def long(buffers, sizes, start, stop):
+        x, y = at(buffers, 0), at(buffers, 1)
+        for i in range(start, stop):
+            y[i] = exp(x[i])
+
+    def nested(buffers, sizes, start, stop):
+        x, y = at(buffers, 0), at(buffers, 1)
+        for i in range(start, stop):
+            for j in range(sizes[0]):
+                y[i] += x[j]
+
+    for function, left in ((short, 0), (long, 1), (nested, 1)):
+        text = kernel_compiler.translated([kernel_compiler.kernel(function)])
+        assert text.count("llvm.loop.unroll.runtime.disable") == left, function.__name__
 
 
 def test_arguments_are_converted() -> None:
