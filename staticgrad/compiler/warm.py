@@ -24,6 +24,7 @@ TYPES = {
     ("row_moves", "index_copy_T"): ("i8", "i16", "i32", "i64"),
     ("positions", "bounded_T"): ("i32", "i64"),
     ("positions", "nonzero_T"): ("i32", "i64"),
+    ("integer_products", "product_T"): ("i32", "i64"),
 }
 """Those that others are for."""
 VECTOR = 64
@@ -50,7 +51,7 @@ def _names(module: str, kernel: str) -> set[str]:
     for kind in TYPES.get((module, kernel), FLOATS):
         name = kernel.replace("_T", f"_{kind}")
         lanes = VECTOR // FLOATS.get(kind, 8)
-        choices = (lanes,) if module == "depthwise_convolution" else (8, lanes, 2 * lanes)
+        choices = {"depthwise_convolution": (lanes,), "fourier": (1, 16)}.get(module, (8, lanes, 2 * lanes))
         found |= {name.replace("_N", f"_{n}") for n in choices}
     return found
 

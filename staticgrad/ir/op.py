@@ -38,6 +38,10 @@ class OverComplex:
     eval: Callable[..., Any] | None = None
     vjp: Any = None
     jvp: Callable[..., Any] | None = None
+    parts: Callable[..., Any] | None = None
+    """How kernels compute it: `(node, *operands)` in this library's ops over real numbers. A complex operand or result is a
+    pair (real parts, imaginary parts). None: it follows where the op is linear in all its complex operands, or in each of
+    them; the host computes others."""
 
 
 @record()

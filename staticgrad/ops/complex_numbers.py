@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import COMPLEX_OF, PART_OF, SHORT
+from ..base.dtypes import COMPLEX_OF, PART_OF
 from ..base.types import TensorType, broadcast_shapes, complex_with, get_default_dtype, to_float, type_of
 from ..errors import DTypeError, ShapeError
-from ..ir import Call, Layout, Native, Node, OpDef, Routine, define
+from ..ir import OpDef, Pointwise, define
 from ..operators import F, Tensor, apply, composite, enter_as, torch_function
 from .batching import aligned, leading, linear
+from .complex_parts import sign
 from .operands import dtype_of, operand, promoted
-from .over_complex import OWN
+from .over_complex import OWN, by_parts
 from .rules import unbroadcast
 
 # records ----------------------------------------------------------------------------------------------------------------
@@ -82,30 +82,23 @@ def _as_real(x: np.ndarray) -> np.ndarray:
     return x[..., None].view(PART_OF[x.dtype])
 
 
-def _part_plan(which: int) -> Callable[..., Sequence[Call]]:
-    def plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
-        n, kernel = node.type.size, f"part_{SHORT[node.type.dtype]}"
-        return [Routine("fourier", kernel, n, (which,), n, name=node.op.name, chunked=False)]
-
-    return plan
-
-
 conj_op: OpDef = define(
 
         name="conj", infer=lambda x: x, eval=np.conjugate, vjp=(lambda g, node, out, x: apply(conj_op, g),),
-        complex=OWN, fails=False, batch=aligned, jvp=linear, backward="ConjBackward0", doc="The conjugate of complex numbers.",
+        emit=by_parts(lambda node, x: (x[0], -x[1])), complex=OWN, fails=False, batch=aligned, jvp=linear,
+        backward="ConjBackward0", doc="The conjugate of complex numbers.",
     )  # fmt: skip
 real_op: OpDef = define(
 
         name="real", infer=_part, eval=lambda x: x.real, vjp=(lambda g, node, out, x: F.astype(g, x.dtype),),
-        emit=Native(_part_plan(0)),
+        emit=Pointwise("real"),
         written=lambda x, value: apply(complex_op, value, apply(imag_op, x)),
         complex=OWN, fails=False, batch=aligned, jvp=linear, doc="The real parts of complex numbers.",
     )  # fmt: skip
 imag_op: OpDef = define(
 
         name="imag", infer=_part, eval=lambda x: x.imag, vjp=(lambda g, node, out, x: apply(complex_op, F.zeros_like(g), g),),
-        emit=Native(_part_plan(1)),
+        emit=Pointwise("imag"),
         written=lambda x, value: apply(complex_op, apply(real_op, x), value),
         complex=OWN, fails=False, batch=aligned, jvp=linear, doc="The imaginary parts of complex numbers.",
     )  # fmt: skip
@@ -114,19 +107,20 @@ complex_op: OpDef = define(
         name="complex", stored=True, infer=_both, eval=_joined, vjp=(
             lambda g, node, out, re, im: unbroadcast(apply(real_op, g), re),
             lambda g, node, out, re, im: unbroadcast(apply(imag_op, g), im),
-        ),
+        ), emit=Pointwise("complex"),
         complex=OWN, fails=False, batch=aligned, jvp=linear, doc="Complex numbers of real and imaginary parts, broadcast.",
     )  # fmt: skip
 sgn_op: OpDef = define(
 
         name="sgn", infer=lambda x: x, eval=_sgn, vjp=(lambda g, node, out, x: _sgn_slope(g, out, x),),
-        complex=OWN, fails=False, batch=aligned,
+        emit=by_parts(lambda node, x: sign(x)), complex=OWN, fails=False, batch=aligned,
         jvp=lambda node, out, primals, tangents: _sgn_slope(tangents[0], out, primals[0]),
         doc="x / |x| of complex numbers, 0 for 0.",
     )  # fmt: skip
 view_as_real_op: OpDef = define(
 
         name="view_as_real", infer=_pairs, eval=_as_real, vjp=(lambda g, node, out, x: apply(view_as_complex_op, g),),
+        emit=by_parts(lambda node, x: F.stack(x, -1)),
         written=lambda x, value: apply(view_as_complex_op, value),
         complex=OWN, fails=False, batch=leading, jvp=linear,
         doc="Complex numbers as pairs of real ones, along a new last axis.",
@@ -135,6 +129,7 @@ view_as_complex_op: OpDef = define(
 
         name="view_as_complex", stored=True, infer=_from_pairs, eval=_as_complex,
         vjp=(lambda g, node, out, x: apply(view_as_real_op, g),),
+        emit=by_parts(lambda node, x: (x[..., 0], x[..., 1])),
         written=lambda x, value: apply(view_as_real_op, value),
         complex=OWN, fails=False, batch=leading, jvp=linear,
         doc="Pairs of real numbers along the last axis as complex ones.",

@@ -1,5 +1,5 @@
-"""Fourier transforms: three records, which SciPy computes, and PyTorch's functions of them. Many real rows whose length is a
-power of two have a kernel.
+"""Fourier transforms: three records, and PyTorch's functions of them. Lengths without large prime factors have a kernel
+(`compiler/kernels/fourier.py`); SciPy computes others.
 
 Transforms are linear, so their gradients are transforms: the adjoint of a forward transform is the inverse one with the scale
 of the forward one, and that of a transform between real signals and half spectra sums over the half that is left out.
@@ -7,6 +7,7 @@ of the forward one, and that of a transform between real signals and half spectr
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,7 +22,7 @@ from ..ir import Attribute, Call, Layout, Native, Node, OpDef, Routine, Scratch,
 from ..operators import F, Operators, Tensor, apply, as_array, spelled, state, torch_function
 from . import attributes as at
 from .batching import linear
-from .complex_numbers import complex_dtype, real_op
+from .complex_numbers import complex_dtype
 from .operands import dtype_of, extent, integer, ndim_of, operand
 from .over_complex import OWN
 from .padding import pad
@@ -41,6 +42,54 @@ def _scipy(name: str, x: np.ndarray, *args: Any, **named: Any) -> np.ndarray:
     return getattr(module("scipy.fft"), name)(x, *args, **named)
 
 
+FORWARD, INVERSE = ("backward", "ortho", "forward"), ("forward", "ortho", "backward")
+"""By which power of the root of n a transform divides."""
+LANES, FEW, LONGEST, LARGEST = 16, 4, 1 << 13, 31
+"""Lines that a kernel transforms together, and fewer of which it takes one by one; the longest of which many stay in the cache;
+the largest prime factor of a length with a kernel."""
+
+
+def radices(n: int) -> list[int] | None:
+    """The stages of a transform of n numbers; None where a factor is too large for one."""
+    found: list[int] = []
+    for radix in (4, 2, 3, 5, *range(7, LARGEST + 1, 2)):
+        while n % radix == 0:
+            found.append(radix)
+            n //= radix
+    return found if n == 1 else None
+
+
+def _lines(node: Node, axis: int, n: int, kind: int, inverse: bool, again: bool = False) -> Routine | None:
+    """The transforms of n numbers along an axis, by a kernel; None where there is none."""
+    dtype = part_dtype(node.type.dtype)
+    shape = node.inputs[0].type.shape
+    inner = math.prod(shape[axis + 1 :])
+    lines = math.prod(shape[:axis]) * inner
+    m = n // 2 if kind and n % 2 == 0 else n
+    stages = radices(m)
+    if stages is None:
+        return None
+    lanes = LANES if lines >= FEW and n <= LONGEST else 1
+    divisor = (INVERSE if inverse else FORWARD).index(node.attrs["norm"])
+    sizes = n, inner, m, kind, int(inverse), divisor, len(stages), *stages
+    work = lines * m * (4 + 2 * sum(stages))
+    scratch = *[Scratch(m * lanes, dtype)] * 4, Scratch(2 * n, dtype)
+    name = f"{'again' if again else 'lines'}_{SHORT[dtype]}_{lanes}"
+    operands = () if again else None
+    return Routine("fourier", name, lines, sizes, work, scratch, name=node.op.name, operands=operands)
+
+
+def _c2c_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    """One axis after the other, all but the first in the memory of the result."""
+    shape, calls = node.type.shape, list[Call]()
+    for axis in node.attrs["axes"]:
+        call = _lines(node, axis, shape[axis], 0, node.attrs["inverse"], again=bool(calls))
+        if call is None:
+            return None
+        calls.append(call)
+    return calls
+
+
 def _c2c_infer(x: TensorType, axes: tuple[int, ...], inverse: bool, norm: str) -> TensorType:
     if x.dtype not in PART_OF:
         raise DTypeError(f"expected complex numbers, got {x.dtype}")
@@ -57,6 +106,7 @@ c2c_op: OpDef = define(
     attrs={"axes": at.axes_of(0), "inverse": at.flag, "norm": norm_name},
     infer=_c2c_infer,
     eval=lambda x, axes, inverse, norm: _scipy("ifftn" if inverse else "fftn", x, axes=axes, norm=norm),
+    emit=Native(_c2c_plan),
     vjp=(_c2c_vjp,),
     jvp=linear,
     complex=OWN,
@@ -77,32 +127,26 @@ def _r2c_infer(x: TensorType, axis: int, norm: str) -> TensorType:
     return TensorType(shape, COMPLEX_OF[x.dtype])
 
 
+def _halved(x: Any, axis: int, n: int, factor: float) -> Any:
+    """A half spectrum times a factor where a number stands for its conjugate, too."""
+    times = np.full(n // 2 + 1, factor, part_dtype(x.dtype))
+    times[0] = 1
+    if n % 2 == 0:
+        times[-1] = 1
+    return x * times.reshape(-1, *[1] * (ndim_of(x) - axis - 1))
+
+
 def _r2c_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
-    """The real part of the adjoint of the whole transform, whose cotangent is 0 in the half that was left out."""
-    axis, norm = node.attrs["axis"], ADJOINT[node.attrs["norm"]]
-    whole = fitted(g, axis, extent("rfft", x, axis))
-    return apply(real_op, apply(c2c_op, whole, axes=(axis,), inverse=True, norm=norm))
-
-
-LANES, LONGEST = 16, 1 << 13
-"""Rows that a kernel transforms together, and the longest row of which they stay in the cache."""
+    """The real part of the adjoint of the whole transform, whose cotangent is 0 in the half that was left out: the transform of
+    half the spectrum that has this half."""
+    axis, n = node.attrs["axis"], extent("rfft", x, node.attrs["axis"])
+    return apply(c2r_op, _halved(g, axis, n, 0.5), axis=axis, n=n, norm=ADJOINT[node.attrs["norm"]])
 
 
 def _r2c_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
-    """Rows of which each is a power of two."""
-    kind, axis = node.inputs[0].type, node.attrs["axis"]
-    n, rows = kind.shape[axis], kind.size // max(kind.shape[axis], 1)
-    if axis != kind.ndim - 1 or not 4 <= n <= LONGEST or n & (n - 1) or rows < LANES:
-        return None
-    halves = ("backward", "ortho", "forward").index(node.attrs["norm"])
-    work = 5 * rows * n * n.bit_length() // 2
-    room = [Scratch(n // 2 * LANES, kind.dtype)] * 4
-    return [
-        Routine(
-            "fourier", f"half_{SHORT[kind.dtype]}", rows, (n, halves), work, (*room, Scratch(n, kind.dtype)),
-            name=node.op.name,
-        )
-    ]  # fmt: skip
+    axis = node.attrs["axis"]
+    call = _lines(node, axis, node.inputs[0].type.shape[axis], 1, False)
+    return None if call is None else [call]
 
 
 r2c_op: OpDef = define(
@@ -129,12 +173,13 @@ def _c2r_infer(x: TensorType, axis: int, n: int, norm: str) -> TensorType:
 def _c2r_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     """The transform of the cotangent, twice where a number of the half spectrum stands for its conjugate, too."""
     axis, n = node.attrs["axis"], node.attrs["n"]
-    half = apply(r2c_op, g, axis=axis, norm=ADJOINT[node.attrs["norm"]])
-    times = np.full(n // 2 + 1, 2, g.dtype)
-    times[0] = 1
-    if n % 2 == 0:
-        times[-1] = 1
-    return half * times.reshape(-1, *[1] * (ndim_of(g) - axis - 1))
+    return _halved(apply(r2c_op, g, axis=axis, norm=ADJOINT[node.attrs["norm"]]), axis, n, 2)
+
+
+def _c2r_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    axis, n = node.attrs["axis"], node.attrs["n"]
+    call = _lines(node, axis, n, 2, True) if node.inputs[0].type.shape[axis] == n // 2 + 1 else None
+    return None if call is None else [call]
 
 
 c2r_op: OpDef = define(
@@ -142,6 +187,7 @@ c2r_op: OpDef = define(
     attrs={"axis": at.axis_of(0), "n": at.integer(1), "norm": norm_name},
     infer=_c2r_infer,
     eval=lambda x, axis, n, norm: _scipy("irfft", x, n, axis=axis, norm=norm),
+    emit=Native(_c2r_plan),
     vjp=(_c2r_vjp,),
     jvp=linear,
     complex=OWN,

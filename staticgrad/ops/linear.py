@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.types import TensorType, broadcast_shapes, shape_text
 from ..errors import ShapeError
-from ..ir import Call, Gemm, Layout, Native, Node, define
+from ..ir import Call, Gemm, Layout, Native, Node, Routine, collapse, define
 from ..operators import (
     F,
     Tensor,
@@ -77,11 +77,21 @@ def product_of(x: np.ndarray, y: np.ndarray, out: np.ndarray | None = None) -> n
     return np.matmul(x, y, out=out)
 
 
-def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
-    """None, the host, for integers."""
-    if node.type.dtype.kind != "f":
-        return None
-    return [Gemm()]
+def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    if node.type.dtype.kind == "f":
+        return [Gemm()]
+    x, y = (i.type.shape for i in node.inputs)
+    *batch, m, n = node.type.shape
+    axes, k = collapse(batch, *(_steps(shape, batch) for shape in (x, y))), x[-1]
+    rows, kernel = math.prod(batch) * m, f"product_i{8 * node.type.dtype.itemsize}"
+    sizes = m, n, k, len(axes[0]), *axes[0], *axes[1], *axes[2]
+    return [Routine("integer_products", kernel, rows if n else 0, sizes, 2 * rows * n * max(k, 1), name=f"{m}x{k}x{n}")]
+
+
+def _steps(shape: Sequence[int], batch: Sequence[int]) -> list[int]:
+    """The distance of an operand's matrices along the axes of the batch, 0 where they are repeated."""
+    own = (*(1,) * (len(batch) + 2 - len(shape)), *shape)
+    return [0 if d == 1 else math.prod(own[axis + 1 :]) for axis, d in enumerate(own[:-2])]
 
 
 matmul_op = define(

@@ -7,6 +7,10 @@ so in their records. An op that implies nothing and says nothing refuses complex
 Gradients follow PyTorch's convention: the gradient of a real loss with respect to z = x + iy is dL/dx + i dL/dy, so an op with
 the complex derivative f'(z) multiplies a cotangent by the conjugate of f'(z). The rules of records multiply by f'(z) itself;
 between two conjugations they give what is needed.
+
+In a plan an op is written in ops over real numbers, on the parts of its operands (`OverComplex.parts`). So fusion, rewrite
+rules and kernels meet complex numbers in three ops alone: `real` and `imag` read the parts of a number in memory, and `complex`
+writes both.
 """
 
 from __future__ import annotations
@@ -17,11 +21,13 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import PART_OF
 from ..errors import DTypeError
 from ..ir import (
     REGISTRY,
     Deferred,
     Effect,
+    Emit,
     Expand,
     Extent,
     Index,
@@ -35,14 +41,25 @@ from ..ir import (
     derivation,
     node_name,
 )
-from ..operators import Operators, apply
+from ..operators import F, Operators, Symbol, append, apply
 from .batching import linear, multilinear
+from .leaves import constant_of
 
 Rule = Callable[..., Any]
+
+Pair = tuple[Any, Any]
+"""(real parts, imaginary parts)."""
 
 LINEAR = OverComplex("linear")
 HOLOMORPHIC = OverComplex("holomorphic")
 OWN = OverComplex("own")
+
+
+def holomorphic(parts: Rule) -> OverComplex:
+    """Of an op with a complex derivative. parts: a function of the pairs of its operands; see `OverComplex.parts`."""
+    return OverComplex("holomorphic", parts=lambda node, *operands: parts(*operands))
+
+
 STRUCTURAL = (View, Leaf, Effect, Region, Result, Deferred, Extent, Index)
 """Ways to lower an op that don't look at the values."""
 
@@ -77,12 +94,86 @@ def derived(op: OpDef) -> OpDef:
         vjp=_conjugated_rules(derivative) if how.rule == "holomorphic" else op.vjp if how.vjp is None else _tuple(how.vjp),
         vjp_all=op.vjp_all if op.vjp_all is None or how.rule == "linear" else _conjugated_all(op.vjp_all),
         jvp=how.jvp or op.jvp,
-        emit=op.emit if isinstance(op.emit, Expand) else None,
+        emit=_emitted(op, how),
         backward=op.backward or node_name(op.name),
         complex=OWN,
     )
     object.__setattr__(made, "plain", derivative)
     return made
+
+
+def _emitted(op: OpDef, how: OverComplex) -> Emit:
+    """How plans compute the op over complex numbers; None: by the host."""
+    if isinstance(op.emit, Expand) and how.parts is None:
+        return op.emit
+    parts, element = how.parts, op.emit if isinstance(op.emit, Pointwise) else None
+    if parts is None and op.emit is not None:
+        if op.jvp is linear or (element is not None and element.linear):
+            parts = each_part(op)
+        elif op.jvp is multilinear or (element is not None and element.bilinear):
+            parts = products_of_parts(op)
+    return None if parts is None else by_parts(parts)
+
+
+def by_parts(parts: Rule) -> Expand:
+    """The expansion of an op by a rule for the parts of its operands; see `OverComplex.parts`."""
+
+    def written(node: Any, *operands: Any) -> Any:
+        found = parts(node, *map(parts_of, operands))
+        return apply(REGISTRY["complex"], *found) if found.__class__ is tuple else found
+
+    return Expand(written)
+
+
+def parts_of(x: Any) -> Any:
+    """The parts of a complex tensor of a graph; of a value that was put together of parts, these. Any other tensor itself."""
+    if x.dtype.kind != "c":
+        return x
+    views, source = list[Any](), x.node
+    while isinstance(source.op.emit, View) and len(source.inputs) == 1:
+        views.append(source)
+        source = source.inputs[0]
+    parts: list[Any]
+    if source.op.leaf == "shape":
+        part = source.type.with_dtype(PART_OF[source.type.dtype])
+        parts = [Symbol(x.graph, x.graph.add(source.op, (), {**source.attrs, "type": part}, part))] * 2
+    elif source.op is REGISTRY["complex"]:
+        parts = [F.broadcast_to(Symbol(x.graph, part), source.type.shape) for part in source.inputs]
+    elif source.op.leaf == "constant":
+        array = source.attrs["value"].array
+        parts = [append(x.graph, source.op, (), constant_of(part)) for part in (array.real.copy(), array.imag.copy())]
+    else:
+        return apply(REGISTRY["real"], x), apply(REGISTRY["imag"], x)
+    for view in reversed(views):
+        parts = [apply(view.op, part, **view.attrs) for part in parts]
+    return parts[0], parts[1]
+
+
+def each_part(op: OpDef) -> Rule:
+    """Of an op that is linear, with real coefficients."""
+
+    def parts(node: Any, *operands: Any) -> Pair:
+        re, im = (apply(op, *[x[i] if x.__class__ is tuple else x for x in operands], **node.attrs) for i in range(2))
+        return re, im
+
+    return parts
+
+
+def products_of_parts(op: OpDef) -> Rule:
+    """Of an op that is linear in each of two operands."""
+
+    def parts(node: Any, x: Any, y: Any, *rest: Any) -> Pair:
+        def of(a: Any, b: Any) -> Any:
+            return apply(op, a, b, *[z[0] if z.__class__ is tuple else z for z in rest], **node.attrs)
+
+        if x.__class__ is not tuple:
+            return of(x, y[0]), of(x, y[1])
+        if y.__class__ is not tuple:
+            return of(x[0], y), of(x[1], y)
+        (a, b), (c, d) = x, y
+        return of(a, c) - of(b, d), of(a, d) + of(b, c)
+
+    return parts
 
 
 def _tuple(vjp: Any) -> Any:

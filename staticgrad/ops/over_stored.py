@@ -4,8 +4,8 @@ An op over float16 or bfloat16 is the op over float32 between two casts, and rou
 accumulates in float32, and the cotangents of an op are rounded once, too. In a plan the three are operations of their own. So
 kernels, fusion and rewrite rules meet loads that widen and stores that round, and no record says anything about it.
 
-Ops over uint16, uint32 and uint64 are computed by the host. What only moves values (`OpDef.stored`), and views, leaves, loops
-and branches, serve all these dtypes as they are.
+Ops over uint16, uint32 and uint64 are computed by the host, but for products of matrices. What only moves values
+(`OpDef.stored`), and views, leaves, loops and branches, serve all these dtypes as they are.
 """
 
 from __future__ import annotations
@@ -58,9 +58,12 @@ def over_half(op: OpDef) -> OpDef:
 
 
 def over_unsigned(op: OpDef) -> OpDef:
-    """The record over uint16, uint32 and uint64: NumPy computes it."""
+    """The record over uint16, uint32 and uint64: NumPy computes it, but for products, whose kernel has the same bits for signed
+    integers."""
     found = _as_it_is(op)
-    return found if found is not None else op if isinstance(op.emit, Expand) else dataclasses.replace(op, emit=None)
+    if found is not None:
+        return found
+    return op if isinstance(op.emit, Expand) else dataclasses.replace(op, emit=op.emit if op.product else None)
 
 
 def _rounded(result: np.dtype, operands: Iterable[Any], attrs: Mapping[str, Any]) -> np.dtype:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
 import operator
@@ -52,10 +53,11 @@ from ..operators import (
     torch_function,
 )
 from . import attributes as at
+from . import complex_parts as parts
 from .batching import aligned, leading, linear
 from .gathering import index_check
 from .operands import brought, dtype_of
-from .over_complex import HOLOMORPHIC, LINEAR
+from .over_complex import HOLOMORPHIC, holomorphic
 from .rules import (
     arithmetic,
     binary,
@@ -105,7 +107,7 @@ div = elementwise_op("div", np.true_divide, (
     lambda g, node, out, x, y: unbroadcast(g / y, x),
     lambda g, node, out, x, y: unbroadcast(-g * (out / y), y),
 ), cost=4, symbol="/", promote=scaling(floating),
-   doc="x / y, broadcast; integers give the default float.", names=(), complex=HOLOMORPHIC)  # fmt: skip
+   doc="x / y, broadcast; integers give the default float.", names=(), complex=holomorphic(parts.quotient))  # fmt: skip
 
 
 def _pow_dx(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
@@ -135,9 +137,22 @@ def _complex_pow_dy(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
     return unbroadcast(F.where(flat, 0, g * (out * F.log(F.where(flat, 1, x)))), y)
 
 
+def _pow_parts(node: Any, x: Any, y: Any) -> Any:
+    """A whole number as exponent is a chain of products."""
+    exponent = node.inputs[1].attrs["value"].array if node.inputs[1].op.leaf == "constant" else None
+    if exponent is not None and exponent.size == 1:
+        number = builtins.complex(exponent.flat[0])
+        if number.imag == 0 and number.real.is_integer() and abs(number.real) <= parts.POWERS:
+            shaped = [F.broadcast_to(part, node.type.shape) for part in x]
+            return parts.whole_power((shaped[0], shaped[1]), int(number.real))
+    return parts.power(x, y)
+
+
 power = elementwise_op("pow", np.power, (_pow_dx, _pow_dy), cost=2 * TRANSCENDENTAL, error=(0.52, 1.36),
                        promote=numeric, symbol="**", doc="x ** y, broadcast.", names=(), backward=by_number("Pow"),
-                       complex=OverComplex("holomorphic", vjp=(_complex_pow_dx, _complex_pow_dy)))  # fmt: skip
+                       complex=OverComplex(
+                           "holomorphic", vjp=(_complex_pow_dx, _complex_pow_dy), parts=_pow_parts
+                       ))  # fmt: skip
 
 
 def _negative_power(node: Node | None, exponent: int) -> DTypeError:
@@ -177,16 +192,17 @@ absolute = elementwise_op("abs", np.abs, lambda g, node, out, x: g * F.sign(x), 
     infer=lambda x: x.with_dtype(part_dtype(x.dtype)),
     vjp=lambda g, node, out, x: g * F.sgn(x),
     jvp=lambda node, out, primals, tangents: F.real(F.conj(F.sgn(primals[0])) * tangents[0]),
+    parts=lambda node, x: parts.modulus(x),
 ))  # fmt: skip
 sign = elementwise_op("sign", _sign_eval, lambda g, node, out, x: F.zeros_like(x), promote=numeric,
                       doc="-1, 0 or 1; 0 for NaN, as in PyTorch.", names=())  # fmt: skip
 sqrt = elementwise_op("sqrt", np.sqrt, lambda g, node, out, x: g / (2 * out), cost=ROOT, cached=by_method, doc="Square root.",
                       example="sg.sqrt(sg.tensor([4.0, 9.0])) -> tensor([2., 3.])",
-                      complex=HOLOMORPHIC)  # fmt: skip
+                      complex=holomorphic(parts.sqrt))  # fmt: skip
 square = elementwise_op("square", np.square, lambda g, node, out, x: g * (2 * x), promote=counted,
                         cached=by_method, doc="x * x; booleans count as integers.",
                         example="sg.square(sg.tensor([2.0, -3.0])) -> tensor([4., 9.])",
-                        backward="PowBackward0", complex=HOLOMORPHIC)  # fmt: skip
+                        backward="PowBackward0", complex=holomorphic(parts.square))  # fmt: skip
 elementary = functools.partial(elementwise_op, cost=TRANSCENDENTAL, complex=HOLOMORPHIC)
 exp = elementary(
     "exp",
@@ -196,6 +212,7 @@ exp = elementary(
     cached=by_method,
     doc="e**x.",
     example="sg.exp(sg.tensor([0.0, 1.0])) -> tensor([1.0000, 2.7183])",
+    complex=holomorphic(parts.exp),
 )
 log = elementary(
     "log",
@@ -205,15 +222,16 @@ log = elementary(
     cached=by_method,
     doc="Natural logarithm.",
     example="sg.log(sg.tensor([1.0, 2.0])) -> tensor([0.0000, 0.6931])",
+    complex=holomorphic(parts.log),
 )
 log1p = elementary("log1p", np.log1p, lambda g, node, out, x: g / (1 + x),
                    error=(1.48, 1.42), cached=by_method, doc="log(1 + x), accurate for small x.",
                    example="sg.log1p(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.6931])",
-                   names=("log1p", "special.log1p"))  # fmt: skip
+                   names=("log1p", "special.log1p"), complex=holomorphic(parts.log1p))  # fmt: skip
 expm1 = elementary("expm1", np.expm1, lambda g, node, out, x: g * F.exp(x),
                    error=(1.4, 1.56), cached=by_method, doc="exp(x) - 1, accurate for small x.",
                    example="sg.expm1(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 1.7183])",
-                   names=("expm1", "special.expm1"))  # fmt: skip
+                   names=("expm1", "special.expm1"), complex=holomorphic(parts.expm1))  # fmt: skip
 sin = elementary(
     "sin",
     np.sin,
@@ -222,6 +240,7 @@ sin = elementary(
     cached=by_method,
     doc="Sine.",
     example="sg.sin(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.8415])",
+    complex=holomorphic(parts.sin),
 )
 cos = elementary(
     "cos",
@@ -231,10 +250,12 @@ cos = elementary(
     cached=by_method,
     doc="Cosine.",
     example="sg.cos(sg.tensor([0.0, 1.0])) -> tensor([1.0000, 0.5403])",
+    complex=holomorphic(parts.cos),
 )
 exp2 = elementary("exp2", np.exp2, lambda g, node, out, x: g * (out * LN2),
                   error=(1.03, 1.07), doc="2**x.",
-                  example="sg.exp2(sg.tensor([0.0, 3.0])) -> tensor([1., 8.])", names=("exp2", "special.exp2"))  # fmt: skip
+                  example="sg.exp2(sg.tensor([0.0, 3.0])) -> tensor([1., 8.])", names=("exp2", "special.exp2"),
+                  complex=holomorphic(parts.exp2))  # fmt: skip
 log2 = elementary(
     "log2",
     np.log2,
@@ -242,6 +263,7 @@ log2 = elementary(
     error=(1.72, 1.72),
     doc="Logarithm to base 2.",
     example="sg.log2(sg.tensor([1.0, 8.0])) -> tensor([0., 3.])",
+    complex=holomorphic(parts.log2),
 )
 atan = elementary("atan", np.arctan, lambda g, node, out, x: g / (x * x + 1),
                   error=(1.41, 1.4), doc="Inverse tangent, in radians.",
@@ -253,6 +275,7 @@ elementary(
     error=(0.57, 1.4),
     doc="Tangent.",
     example="sg.tan(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 1.5574])",
+    complex=holomorphic(parts.tan),
 )
 elementary("asin", np.arcsin, lambda g, node, out, x: g * F.rsqrt(1 - x * x),
            error=(0.64, 0.65), doc="Inverse sine.",
@@ -267,6 +290,7 @@ elementary(
     error=(0.95, 0.92),
     doc="Logarithm to base 10.",
     example="sg.log10(sg.tensor([1.0, 50.0])) -> tensor([0.0000, 1.6990])",
+    complex=holomorphic(parts.log10),
 )
 sinh = elementary(
     "sinh",
@@ -275,6 +299,7 @@ sinh = elementary(
     error=(1.54, 1.74),
     doc="Hyperbolic sine.",
     example="sg.sinh(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 1.1752])",
+    complex=holomorphic(parts.sinh),
 )
 cosh = elementary(
     "cosh",
@@ -283,6 +308,7 @@ cosh = elementary(
     error=(1.31, 1.3),
     doc="Hyperbolic cosine.",
     example="sg.cosh(sg.tensor([0.0, 1.0])) -> tensor([1.0000, 1.5431])",
+    complex=holomorphic(parts.cosh),
 )
 tanh = elementary(
     "tanh",
@@ -292,6 +318,7 @@ tanh = elementary(
     cached=by_method,
     doc="Hyperbolic tangent.",
     example="sg.tanh(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.7616])",
+    complex=holomorphic(parts.tanh),
 )
 
 
@@ -375,7 +402,9 @@ sigmoid = elementary("sigmoid", _sigmoid_eval, lambda g, node, out, x: g * (out 
                      error=(1.69, 1.73), cached=by_method, doc="1 / (1 + exp(-x)).",
                      example="sg.sigmoid(sg.tensor([0.0, 2.0])) -> tensor([0.5000, 0.8808])",
                      names=("sigmoid", "special.expit"),
-                     complex=OverComplex("holomorphic", eval=lambda x: 1 / (1 + np.exp(-x))))  # fmt: skip
+                     complex=OverComplex(
+                         "holomorphic", eval=lambda x: 1 / (1 + np.exp(-x)), parts=lambda node, x: parts.sigmoid(x)
+                     ))  # fmt: skip
 relu = elementwise_op("relu", _relu_eval,
                       lambda g, node, out, x: F.where(out <= 0, 0, saved_with(g, x)), promote=numeric,
                       cached=by_method, doc="max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.",
@@ -447,7 +476,7 @@ saving_op = define(
 stop_gradient_op = define(
     name="stop_gradient",
     stored=True,
-    complex=LINEAR,
+    complex=OverComplex("linear", parts=lambda node, x: x),
     range=lambda types, attrs, x: x,
     infer=lambda x: x,
     eval=lambda x: x,
@@ -476,13 +505,17 @@ minimum = elementwise_op("minimum", np.minimum, _share("gt"), promote=arithmetic
                          cached=by_method, doc="The smaller of each pair; NaN if either is. A tie shares its gradient.",
                          example="sg.minimum(sg.tensor([1.0, 5.0]), sg.tensor([3.0, 2.0])) -> tensor([1., 2.])")  # fmt: skip
 
+_COMPARED = {
+    "==": OverComplex("linear", parts=lambda node, x, y: F.logical_and(F.eq(x[0], y[0]), F.eq(x[1], y[1]))),
+    "!=": OverComplex("linear", parts=lambda node, x, y: F.logical_or(F.ne(x[0], y[0]), F.ne(x[1], y[1]))),
+}
 for _names, _ufunc, _sign in (
     (("eq",), np.equal, "=="), (("ne", "not_equal"), np.not_equal, "!="), (("lt", "less"), np.less, "<"),
     (("le", "less_equal"), np.less_equal, "<="), (("gt", "greater"), np.greater, ">"),
     (("ge", "greater_equal"), np.greater_equal, ">="),
 ):  # fmt: skip
     elementwise_op(_names[0], _ufunc, promote=arithmetic, infer=compared, symbol=_sign, names=_names,
-                   complex=LINEAR if _sign in ("==", "!=") else None, doc=f"x {_sign} y elementwise, bool.",
+                   complex=_COMPARED.get(_sign), doc=f"x {_sign} y elementwise, bool.",
                    cached=by_method)  # fmt: skip
 
 for _logical in (np.logical_and, np.logical_or, np.logical_xor):
@@ -510,12 +543,14 @@ isnan = elementwise_op(
     inplace=False,
     doc="Where x is NaN, bool.",
     example='sg.isnan(sg.tensor([1.0, float("nan")])) -> tensor([False,  True])',
-    complex=LINEAR,
+    complex=OverComplex("linear", parts=lambda node, x: F.logical_or(F.isnan(x[0]), F.isnan(x[1]))),
 )
 isfinite = elementwise_op("isfinite", np.isfinite, infer=compared, inplace=False,
                           doc="Where x is neither NaN nor infinite, bool.",
                           example='sg.isfinite(sg.tensor([1.0, float("inf")])) -> tensor([ True, False])',
-                          complex=LINEAR)  # fmt: skip
+                          complex=OverComplex(
+                              "linear", parts=lambda node, x: F.logical_and(F.isfinite(x[0]), F.isfinite(x[1]))
+                          ))  # fmt: skip
 
 
 def _zero_divisor(node: Node | None, divisor: int) -> DivisionError:
@@ -618,6 +653,16 @@ def _stored_cast_eval(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return _complex_cast_eval(x.astype(float32) if x.dtype in HALF else x, dtype)
 
 
+def _cast_parts(node: Any, x: Any) -> Any:
+    dtype = node.attrs["dtype"]
+    if dtype not in PART_OF:
+        return F.logical_or(F.ne(x[0], 0), F.ne(x[1], 0)) if dtype == bool_ else astype(x[0], dtype)
+    if x.__class__ is tuple:
+        return astype(x[0], PART_OF[dtype]), astype(x[1], PART_OF[dtype])
+    re = astype(x, PART_OF[dtype])
+    return re, F.zeros_like(re)
+
+
 def _cast_range(types: Any, attrs: Any, x: Range) -> Range:
     """As before, where the dtype has room for it."""
     if x is None or attrs["dtype"].kind not in "iu":
@@ -637,7 +682,7 @@ cast = define(
     vjp=(_cast_vjp,),
     emit=Pointwise("cast"),
     promote=keep,
-    complex=OverComplex("linear", eval=_stored_cast_eval),
+    complex=OverComplex("linear", eval=_stored_cast_eval, parts=_cast_parts),
     stored=_stored_cast_eval,
 )
 

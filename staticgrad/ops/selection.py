@@ -9,7 +9,7 @@ import numpy as np
 from ..base.dtypes import as_dtype
 from ..base.types import TensorType, is_scalar, promote, shape_text
 from ..errors import ArgumentError, ShapeError
-from ..ir import Pointwise, define
+from ..ir import OverComplex, Pointwise, define
 from ..operators import (
     Array,
     F,
@@ -27,7 +27,6 @@ from ..operators import (
     tensor_method,
 )
 from .operands import ndim_of, number_in
-from .over_complex import LINEAR
 from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
 
@@ -56,7 +55,7 @@ def _where_eval(c: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 where_op = define(
     name="where",
     stored=True,
-    complex=LINEAR,
+    complex=OverComplex("linear", parts=lambda node, c, x, y: (F.where(c, x[0], y[0]), F.where(c, x[1], y[1]))),
     range=lambda types, attrs, c, x, y: joint(x, y),
     infer=elementwise,
     eval=_where_eval,

@@ -38,6 +38,7 @@ f16_at, bf16_at = _reader(types.float16), _reader(types.bfloat16)
 u8_at, u16_at, u32_at, u64_at = map(_reader, (types.uint8, types.uint16, types.uint32, types.uint64))
 i8_at = _reader(types.int8)
 i16_at, i32_at, i64_at = _reader(types.int16), _reader(types.int32), _reader(types.int64)
+c64_at, c128_at = _reader(types.complex64), _reader(types.complex128)
 bool_at = u8_at  # NumPy keeps booleans in bytes
 
 
@@ -51,6 +52,27 @@ def _rounding(half: types.Half) -> Builtin:
 
 
 f16, bf16 = _rounding(types.float16), _rounding(types.bfloat16)
+
+
+def _part(whole: types.Complex, number: int) -> Builtin:
+    @builtin(whole)
+    def part(builder: ir.IRBuilder, x: Any) -> Operand:
+        return Value(whole.part, builder.extract_value(x, number))
+
+    return part
+
+
+def _whole(whole: types.Complex) -> Builtin:
+    @builtin(whole.part, whole.part)
+    def joined(builder: ir.IRBuilder, *parts: Any) -> Operand:
+        return Value(whole, whole.joined(builder, parts))
+
+    return joined
+
+
+real_c64, real_c128 = _part(types.complex64, 0), _part(types.complex128, 0)
+imag_c64, imag_c128 = _part(types.complex64, 1), _part(types.complex128, 1)
+complex_f32, complex_f64 = _whole(types.complex64), _whole(types.complex128)
 
 
 def _step(instruction: str, number: Type, *flags: str) -> Builtin:

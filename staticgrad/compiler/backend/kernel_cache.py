@@ -196,7 +196,8 @@ def library_source(name: str, kernel: str) -> str:
         if found := pattern.search(general):
             given[letter] = found[0]
             general = pattern.sub(letter, general)
-    return common + re.sub(r"(?<![A-Za-z0-9])[TN](?![A-Za-z0-9])", lambda letter: given[letter[0]], kernels[general])
+    text = common + kernels[general]
+    return re.sub(r"(?<![A-Za-z0-9])[TN](?![A-Za-z0-9])", lambda letter: given.get(letter[0], letter[0]), text)
 
 
 def library_kernels(name: str) -> list[str]:

@@ -31,10 +31,12 @@ from llvmlite import ir
 from . import arithmetic
 from .kernel_types import (
     BUFFERS,
+    I32,
     I64,
     OF_NUMPY,
     SIZES,
     Builtin,
+    Complex,
     Half,
     LanguageError,
     Operand,
@@ -406,19 +408,32 @@ class _Call:
 
     def load(self, pointer: Value, place: Any) -> Value:
         assert isinstance(pointer.type, Pointer)
-        read = self.builder.load(place)
-        if pointer.type.scope >= 0:
-            self.scopes.tag(read, pointer.type.scope)
         kind = pointer.type.dtype
+        if isinstance(kind, Complex):
+            parts = [self.tagged(pointer.type, self.builder.load(part)) for part in self.places(place)]
+            return Value(kind, kind.joined(self.builder, parts))
+        read = self.tagged(pointer.type, self.builder.load(place))
         return Value(float32, kind.widened(self.builder, read)) if isinstance(kind, Half) else Value(kind, read)
 
     def store(self, pointer: Value, place: Any, given: Operand) -> None:
         assert isinstance(pointer.type, Pointer)
         kind = pointer.type.dtype
         value = cast(self.builder, given, float32 if isinstance(kind, Half) else kind).llvm
-        written = self.builder.store(kind.rounded(self.builder, value) if isinstance(kind, Half) else value, place)
-        if pointer.type.scope >= 0:
-            self.scopes.tag(written, pointer.type.scope)
+        if isinstance(kind, Complex):
+            written = [(self.builder.extract_value(value, i), part) for i, part in enumerate(self.places(place))]
+        else:
+            written = [(kind.rounded(self.builder, value) if isinstance(kind, Half) else value, place)]
+        for part, to in written:
+            self.tagged(pointer.type, self.builder.store(part, to))
+
+    def places(self, place: Any) -> list[Any]:
+        """The addresses of the parts of a complex number."""
+        return [self.builder.gep(place, [I32(0), I32(i)], inbounds=True) for i in range(2)]
+
+    def tagged(self, pointer: Pointer, instruction: Any) -> Any:
+        if pointer.scope >= 0:
+            self.scopes.tag(instruction, pointer.scope)
+        return instruction
 
     def of_BinOp(self, node: ast.BinOp) -> Operand:
         return arithmetic.binary(self.builder, type(node.op), self.value(node.left), self.value(node.right))

@@ -7,7 +7,7 @@ on integers is in 64 bits, on an integer and a float in float64, on two floats i
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,20 @@ class Half(Type):
         return builder.trunc(builder.or_(sign, builder.select(nan, I32(quiet), number)), self.llvm)
 
 
+class Complex(Type):
+    """Two floats side by side in memory, and a value of both. Kernels take it apart and put it together, and compute with the
+    parts."""
+
+    def __init__(self, part: Float):
+        super().__init__(f"c{2 * part.bits}", ir.LiteralStructType([part.llvm, part.llvm]))
+        self.part, self.bits = part, 2 * part.bits
+
+    def joined(self, builder: ir.IRBuilder, parts: Sequence[Any]) -> Any:
+        """The value of these parts."""
+        first = builder.insert_value(ir.Constant(self.llvm, ir.Undefined), parts[0], 0)
+        return builder.insert_value(first, parts[1], 1)
+
+
 class Pointer(Type):
     """The address of elements. scope: the number of the kernel's buffer, -1 for the kernel's other arguments."""
 
@@ -108,7 +122,7 @@ class Pointer(Type):
     @property
     def size(self) -> int:
         """Bytes of an element."""
-        assert isinstance(self.dtype, (Integer, Float, Half))
+        assert isinstance(self.dtype, (Integer, Float, Half, Complex))
         return self.dtype.bits // 8
 
 
@@ -117,6 +131,7 @@ int8, int16, int32, int64 = Integer(8), Integer(16), Integer(32), Integer(64)
 uint8, uint16, uint32, uint64 = (Integer(bits, signed=False) for bits in (8, 16, 32, 64))
 float32, float64 = Float(32), Float(64)
 float16, bfloat16 = Half("f16", 5), Half("bf16", 8)
+complex64, complex128 = Complex(float32), Complex(float64)
 address = Type("address", ir.IntType(8).as_pointer())
 BUFFERS, SIZES = Pointer(address), Pointer(int64)
 

@@ -248,7 +248,7 @@ class PythonPrinter(Printer):
 
 def _suffix(dtype: np.dtype) -> str:
     """Functions of integers are the same for all their dtypes."""
-    return SHORT[dtype] if dtype.kind in "fb" else "int"
+    return SHORT[dtype] if dtype.kind in "fbc" else "int"
 
 
 def _cast(e: Scalar) -> str:

@@ -120,7 +120,7 @@ class ConcatElision:
             return contiguous or self.sums[part]
         if part in self.inside or not isinstance(emit, Native) or emit.inplace is not None:
             return False
-        if not (contiguous or emit.scales):
+        if not (contiguous or (emit.scales and part.type.dtype.kind == "f")):
             return False
         return self.layouts.calls(part) is not None
 

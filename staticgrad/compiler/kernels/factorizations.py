@@ -203,7 +203,7 @@ def complete_pivots(a, to, rows, columns, n, zero):
 
 @inline
 def cofactors(a, factors, to, others, n, sign, zero, one):
-    """L^-T diag(the product of the other pivots) U^-T, which divides by no pivot."""
+    """L'^-1 diag(the product of the other pivots) U'^-1, which divides by no pivot."""
     for i in range(n):
         row = to + i * n
         for j in range(n):

@@ -1,11 +1,16 @@
-"""Fourier transforms of real rows whose length is a power of two, and the parts of complex numbers, which are pairs in memory.
+"""Fourier transforms along an axis, for lengths without large prime factors.
 
-half: sizes = rows, chunks, n, by which power of the root of n the result is divided; buffers = rows, result, for each chunk
-memory for the parts of LANES transforms of n / 2 twice, and for n parts of roots of unity. The range is over chunks of rows. A
-row is taken as n / 2 complex numbers, whose transform gives both halves of that of the row; LANES rows go side by side through
-stages of radix 2, each of which reads one memory and writes the other in the order of the next stage (Stockham).
+lines: sizes = lines, chunks, n, inner, m, kind, inverse, divisor, stages, a radix for each; buffers = source, result, for each
+chunk memory for the parts of N transforms of m numbers twice, and for n roots of unity. The range is over chunks of lines. The
+elements of a line are `inner` apart. again: the same without a source, in place of the result.
 
-part: sizes = which; buffers = complex numbers, result. The range is over numbers.
+kind: 0 from complex numbers to complex numbers, m = n. 1 from real numbers to half a spectrum, 2 back. With m = n / 2 a real
+line is taken as m complex numbers, whose transform gives both halves of that of the line; with m = n its imaginary parts are 0.
+divisor: the result is divided by the power of n with half of this exponent.
+
+N lines go side by side through stages of one radix each, which read one memory and write the other in the order of the next
+stage.
+Source: P. Swarztrauber, "FFT algorithms for vector computers", 1984 (Stockham's form).
 """
 
 from staticgrad.compiler.backend.dialect import *
@@ -13,77 +18,230 @@ from staticgrad.compiler.backend.dialect import *
 # kernels
 from staticgrad.compiler.backend.elementary import cos_f64, sin_f64
 
-LANES = 16
 TURN = 6.283185307179586
+SIN_60, COS_72, SIN_72, COS_144, SIN_144 = (
+    0.8660254037844386, 0.30901699437494745, 0.9510565162951535, -0.8090169943749475, 0.5877852522924731
+)  # fmt: skip
 
 
 @inline
-def stage(x, y, u, v, first, roots, root, m, count, apart):
-    """Transforms of `count` numbers, `apart` from each other, from (x, y) to (u, v)."""
-    half, wide, step = count // 2, apart * LANES, 2 * m // count
-    for p in range(half):
-        c, s = roots[root + p * step], roots[root + m + p * step]
-        a, b, to = first + p * wide, first + (p + half) * wide, first + 2 * p * wide
-        for j in range(wide):
-            ax, ay, bx, by = x[a + j], y[a + j], x[b + j], y[b + j]
-            dx, dy = ax - bx, ay - by
-            u[to + j] = ax + bx
-            v[to + j] = ay + by
-            u[to + wide + j] = dx * c + dy * s
-            v[to + wide + j] = dy * c - dx * s
+def put(u, v, at, x, y, c, s):
+    """(x + iy) times a root of unity."""
+    u[at] = x * c + y * s
+    v[at] = y * c - x * s
 
 
 @inline
-def joined(x, y, first, result, to, lanes, roots, root, m, scale):
-    """From the transforms of pairs to those of rows: X[k] = E[k] + w^k O[k]."""
-    for k in range(m + 1):
-        own, other = first + k % m * LANES, first + (m - k) % m * LANES
-        c = roots[root + k] if k < m else -roots[root]
-        s = roots[root + m + k] if k < m else roots[root + m]
-        for lane in range(lanes):
-            ex, ey = x[own + lane] + x[other + lane], y[own + lane] - y[other + lane]
-            ox, oy = y[own + lane] + y[other + lane], x[other + lane] - x[own + lane]
-            result[to + lane * (2 * m + 2) + 2 * k] = (ex + c * ox + s * oy) * scale
-            result[to + lane * (2 * m + 2) + 2 * k + 1] = (ey + c * oy - s * ox) * scale
+def stage(x, y, u, v, first, roots, root, n, count, apart, radix, turn):
+    """Transforms of `count` numbers, `apart` from each other, from (x, y) to (u, v). turn: 1, or -1 for the inverse one."""
+    third = count // radix
+    wide, leap, step = apart * N, third * apart * N, n // count
+    for p in range(third):
+        a, to, at = first + p * wide, first + radix * p * wide, root + p * step
+        c, s = roots[at], roots[at + n]
+        if radix == 4:
+            c2, s2 = roots[root + 2 * p * step], roots[root + n + 2 * p * step]
+            c3, s3 = roots[root + 3 * p * step], roots[root + n + 3 * p * step]
+            for j in range(wide):
+                q = a + j
+                ax, ay = x[q] + x[q + 2 * leap], y[q] + y[q + 2 * leap]
+                bx, by = x[q] - x[q + 2 * leap], y[q] - y[q + 2 * leap]
+                dx, dy = x[q + leap] + x[q + 3 * leap], y[q + leap] + y[q + 3 * leap]
+                ex, ey = turn * (y[q + leap] - y[q + 3 * leap]), turn * (x[q + 3 * leap] - x[q + leap])
+                u[to + j] = ax + dx
+                v[to + j] = ay + dy
+                put(u, v, to + wide + j, bx + ex, by + ey, c, s)
+                put(u, v, to + 2 * wide + j, ax - dx, ay - dy, c2, s2)
+                put(u, v, to + 3 * wide + j, bx - ex, by - ey, c3, s3)
+        elif radix == 2:
+            for j in range(wide):
+                q = a + j
+                u[to + j] = x[q] + x[q + leap]
+                v[to + j] = y[q] + y[q + leap]
+                put(u, v, to + wide + j, x[q] - x[q + leap], y[q] - y[q + leap], c, s)
+        elif radix == 3:
+            c2, s2 = roots[root + 2 * p * step], roots[root + n + 2 * p * step]
+            for j in range(wide):
+                q = a + j
+                ax, ay = x[q + leap] + x[q + 2 * leap], y[q + leap] + y[q + 2 * leap]
+                bx, by = x[q] - T(0.5) * ax, y[q] - T(0.5) * ay
+                k = turn * T(SIN_60)
+                ex, ey = k * (y[q + leap] - y[q + 2 * leap]), k * (x[q + 2 * leap] - x[q + leap])
+                u[to + j] = x[q] + ax
+                v[to + j] = y[q] + ay
+                put(u, v, to + wide + j, bx + ex, by + ey, c, s)
+                put(u, v, to + 2 * wide + j, bx - ex, by - ey, c2, s2)
+        elif radix == 5:
+            c2, s2 = roots[root + 2 * p * step], roots[root + n + 2 * p * step]
+            c3, s3 = roots[root + 3 * p * step], roots[root + n + 3 * p * step]
+            c4, s4 = roots[root + 4 * p * step], roots[root + n + 4 * p * step]
+            for j in range(wide):
+                q = a + j
+                ax, ay = x[q + leap] + x[q + 4 * leap], y[q + leap] + y[q + 4 * leap]
+                bx, by = x[q + 2 * leap] + x[q + 3 * leap], y[q + 2 * leap] + y[q + 3 * leap]
+                dx, dy = x[q + leap] - x[q + 4 * leap], y[q + leap] - y[q + 4 * leap]
+                ex, ey = x[q + 2 * leap] - x[q + 3 * leap], y[q + 2 * leap] - y[q + 3 * leap]
+                gx, gy = x[q] + T(COS_72) * ax + T(COS_144) * bx, y[q] + T(COS_72) * ay + T(COS_144) * by
+                hx, hy = x[q] + T(COS_144) * ax + T(COS_72) * bx, y[q] + T(COS_144) * ay + T(COS_72) * by
+                k, o = turn * T(SIN_72), turn * T(SIN_144)
+                kx, ky = k * dy + o * ey, -(k * dx + o * ex)
+                lx, ly = o * dy - k * ey, -(o * dx - k * ex)
+                u[to + j] = x[q] + ax + bx
+                v[to + j] = y[q] + ay + by
+                put(u, v, to + wide + j, gx + kx, gy + ky, c, s)
+                put(u, v, to + 2 * wide + j, hx + lx, hy + ly, c2, s2)
+                put(u, v, to + 3 * wide + j, hx - lx, hy - ly, c3, s3)
+                put(u, v, to + 4 * wide + j, gx - kx, gy - ky, c4, s4)
+        else:
+            for k in range(radix):
+                for j in range(wide):
+                    u[to + k * wide + j] = T(0)
+                    v[to + k * wide + j] = T(0)
+                for i in range(radix):
+                    # Of order radix for the place in the sum, of order count for the place of the sum.
+                    place = (i * k % radix * (n // radix) + p * k * step) % n
+                    ck, sk = roots[root + place], roots[root + n + place]
+                    for j in range(wide):
+                        q = a + i * leap + j
+                        u[to + k * wide + j] += x[q] * ck + y[q] * sk
+                        v[to + k * wide + j] += y[q] * ck - x[q] * sk
 
 
-@kernel
-def half_T(buffers, sizes, start, stop):
-    source, result, roots = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 6)
-    x, y, u, v = T_at(buffers, 2), T_at(buffers, 3), T_at(buffers, 4), T_at(buffers, 5)
-    rows, chunks, n, m = sizes[0], sizes[1], sizes[2], sizes[2] // 2
-    root_of_n = np.sqrt(f64(n))
-    scale = T(0.5)
-    for _ in range(sizes[3]):
-        scale = T(scale / T(root_of_n))
-    for c in range(start, stop):
-        first, root = c * m * LANES, c * n
-        for k in range(m):
-            roots[root + k] = T(cos_f64(TURN * k / n))
-            roots[root + m + k] = T(sin_f64(TURN * k / n))
-        begin = rows * c // chunks
-        while begin < rows * (c + 1) // chunks:
-            lanes = min(LANES, rows * (c + 1) // chunks - begin)
-            for lane in range(lanes):
-                for j in range(m):
-                    x[first + j * LANES + lane] = source[(begin + lane) * n + 2 * j]
-                    y[first + j * LANES + lane] = source[(begin + lane) * n + 2 * j + 1]
-            count, apart, back = m, 1, 0
-            while count > 1:
-                if back == 0:
-                    stage(x, y, u, v, first, roots, root, m, count, apart)
-                else:
-                    stage(u, v, x, y, first, roots, root, m, count, apart)
-                count, apart, back = count // 2, 2 * apart, 1 - back
-            if back == 0:
-                joined(x, y, first, result, begin * (n + 2), lanes, roots, root, m, scale)
+@inline
+def taken(source, x, y, first, begin, lanes, n, inner, m, kind, roots, root):
+    """Lines of the source as N transforms side by side."""
+    half = n // 2 + 1
+    for lane in range(lanes):
+        line = begin + lane
+        if kind == 0 and inner >= N:
+            at = line // inner * n * inner + line % inner
+            for j in range(lane * m // lanes, (lane + 1) * m // lanes):
+                for other in range(lanes):  # of lines side by side, one element each
+                    x[first + j * N + other] = source[2 * (at - lane + other + j * inner)]
+                    y[first + j * N + other] = source[2 * (at - lane + other + j * inner) + 1]
+        elif kind == 0:
+            at = line // inner * n * inner + line % inner
+            for j in range(m):
+                x[first + j * N + lane] = source[2 * (at + j * inner)]
+                y[first + j * N + lane] = source[2 * (at + j * inner) + 1]
+        elif kind == 1:
+            at = line // inner * n * inner + line % inner
+            if m == n:
+                for j in range(n):
+                    x[first + j * N + lane] = source[at + j * inner]
+                    y[first + j * N + lane] = T(0)
             else:
-                joined(u, v, first, result, begin * (n + 2), lanes, roots, root, m, scale)
+                for j in range(m):
+                    x[first + j * N + lane] = source[at + 2 * j * inner]
+                    y[first + j * N + lane] = source[at + (2 * j + 1) * inner]
+        else:
+            at = line // inner * half * inner + line % inner
+            if m == n:
+                x[first + lane], y[first + lane] = source[2 * at], T(0)
+                for j in range(1, half):
+                    re, im = source[2 * (at + j * inner)], source[2 * (at + j * inner) + 1]
+                    x[first + j * N + lane] = re
+                    y[first + j * N + lane] = im
+                    x[first + (n - j) * N + lane] = re
+                    y[first + (n - j) * N + lane] = -im
+            else:
+                for j in range(m):
+                    own, other = 2 * (at + j * inner), 2 * (at + (m - j) * inner)
+                    ax, ay, bx, by = source[own], source[own + 1], source[other], source[other + 1]
+                    if j == 0:
+                        ay, by = T(0), T(0)  # of a real signal
+                    ex, ey, ox, oy = ax + bx, ay - by, ax - bx, ay + by
+                    c, s = roots[root + j], roots[root + n + j]
+                    x[first + j * N + lane] = ex - (oy * c - ox * s)
+                    y[first + j * N + lane] = ey + (ox * c + oy * s)
+
+
+@inline
+def given(x, y, first, result, begin, lanes, n, inner, m, kind, roots, root, scale):
+    """N transforms as lines of the result."""
+    half = n // 2 + 1
+    for lane in range(lanes):
+        line = begin + lane
+        if kind == 0 and inner >= N:
+            at = line // inner * n * inner + line % inner
+            for j in range(lane * m // lanes, (lane + 1) * m // lanes):
+                for other in range(lanes):
+                    result[2 * (at - lane + other + j * inner)] = x[first + j * N + other] * scale
+                    result[2 * (at - lane + other + j * inner) + 1] = y[first + j * N + other] * scale
+        elif kind == 0:
+            at = line // inner * n * inner + line % inner
+            for j in range(n):
+                result[2 * (at + j * inner)] = x[first + j * N + lane] * scale
+                result[2 * (at + j * inner) + 1] = y[first + j * N + lane] * scale
+        elif kind == 1:
+            at = line // inner * half * inner + line % inner
+            if m == n:
+                for j in range(half):
+                    result[2 * (at + j * inner)] = x[first + j * N + lane] * scale
+                    result[2 * (at + j * inner) + 1] = (y[first + j * N + lane] if j > 0 else T(0)) * scale
+            else:
+                for j in range(m + 1):
+                    own, other = first + j % m * N + lane, first + (m - j) % m * N + lane
+                    c = roots[root + j] if j < m else -roots[root]
+                    s = roots[root + n + j] if j < m else roots[root + n]
+                    ex, ey = x[own] + x[other], y[own] - y[other]
+                    ox, oy = y[own] + y[other], x[other] - x[own]
+                    result[2 * (at + j * inner)] = (ex + c * ox + s * oy) * scale * T(0.5)
+                    result[2 * (at + j * inner) + 1] = (ey + c * oy - s * ox) * scale * T(0.5)
+        else:
+            at = line // inner * n * inner + line % inner
+            if m == n:
+                for j in range(n):
+                    result[at + j * inner] = x[first + j * N + lane] * scale
+            else:
+                for j in range(m):
+                    result[at + 2 * j * inner] = x[first + j * N + lane] * scale
+                    result[at + (2 * j + 1) * inner] = y[first + j * N + lane] * scale
+
+
+@inline
+def transformed(source, result, x, y, u, v, roots, sizes, start, stop):
+    lines, chunks, n, inner, m, kind = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    turn, scale = T(1), T(1)
+    if sizes[6] != 0:
+        turn = T(-1)
+    if sizes[7] == 1:
+        scale = T(1 / np.sqrt(f64(n)))
+    if sizes[7] == 2:
+        scale = T(1 / f64(n))
+    for c in range(start, stop):
+        first, root = c * m * N, 2 * c * n
+        for k in range(n):
+            roots[root + k] = T(cos_f64(TURN * k / n))
+            roots[root + n + k] = turn * T(sin_f64(TURN * k / n))
+        begin = lines * c // chunks
+        while begin < lines * (c + 1) // chunks:
+            lanes = min(N, lines * (c + 1) // chunks - begin)
+            if kind == 0 and inner >= N:
+                lanes = min(lanes, inner - begin % inner)
+            taken(source, x, y, first, begin, lanes, n, inner, m, kind, roots, root)
+            count, apart, back = m, 1, 0
+            for k in range(sizes[8]):
+                radix = sizes[9 + k]
+                if back == 0:
+                    stage(x, y, u, v, first, roots, root, n, count, apart, radix, turn)
+                else:
+                    stage(u, v, x, y, first, roots, root, n, count, apart, radix, turn)
+                count, apart, back = count // radix, radix * apart, 1 - back
+            if back == 0:
+                given(x, y, first, result, begin, lanes, n, inner, m, kind, roots, root, scale)
+            else:
+                given(u, v, first, result, begin, lanes, n, inner, m, kind, roots, root, scale)
             begin += lanes
 
 
 @kernel
-def part_T(buffers, sizes, start, stop):
-    x, part, which = T_at(buffers, 0), T_at(buffers, 1), sizes[0]
-    for i in range(start, stop):
-        part[i] = x[2 * i + which]
+def lines_T_N(buffers, sizes, start, stop):
+    x, y, u, v = T_at(buffers, 2), T_at(buffers, 3), T_at(buffers, 4), T_at(buffers, 5)
+    transformed(T_at(buffers, 0), T_at(buffers, 1), x, y, u, v, T_at(buffers, 6), sizes, start, stop)
+
+
+@kernel
+def again_T_N(buffers, sizes, start, stop):
+    x, y, u, v = T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3), T_at(buffers, 4)
+    transformed(T_at(buffers, 0), T_at(buffers, 0), x, y, u, v, T_at(buffers, 5), sizes, start, stop)

@@ -34,6 +34,8 @@ def least_of(op: OpDef) -> int:
     emit = op.emit
     if op.copies:
         least = MOVED
+    elif op.plain is not op and op.complex is not None and op.complex.rule == "own":
+        least = NEVER  # NumPy computes with complex numbers
     elif isinstance(emit, Pointwise) and (emit.memory != "as computed" or isinstance(op.eval, np.ufunc)):
         least = NEVER if emit.memory != "as computed" else 32768 if emit.linear or emit.bilinear else 2048
     elif isinstance(emit, (Pointwise, Reduction)):

@@ -19,6 +19,7 @@ from ...ir import REGISTRY, Native, Node, Pointwise, Region, View
 from ...operators import F, Symbol, append, apply
 from ...operators import apply as apply_op
 from ..leaves import constant, constant_of
+from ..over_complex import parts_of
 from ..softmax import safe_top
 from . import RewriteRule
 from .layer_rules import ATTENTION, POOLING, ROWS, SCANS, WHOLE
@@ -177,6 +178,31 @@ def row_times(node: Node, a: Any, b: Any) -> Any:
     else:
         total = F.sum(F.mul(other, vector), 1)
     return F.reshape(total, node.type.shape)
+
+
+# rewrite rules for the parts of complex numbers -----------------------------------------------------------------------
+
+
+def _one_part(node: Node, x: Any) -> Any:
+    """A part of a value that was put together of parts, or of a view of it."""
+    source = x.node
+    while isinstance(source.op.emit, View) and len(source.inputs) == 1:
+        source = source.inputs[0]
+    if source.op is not REGISTRY["complex"] and source.op.leaf != "constant":
+        return None
+    return parts_of(x)[node.op is REGISTRY["imag"]]
+
+
+def _whole_again(node: Node, re: Any, im: Any) -> Any:
+    if re.node.op is not REGISTRY["real"] or im.node.op is not REGISTRY["imag"] or re.node.inputs != im.node.inputs:
+        return None
+    return Symbol(re.graph, re.node.inputs[0])
+
+
+COMPLEX = (
+    RewriteRule("part of a whole", "Re(x + iy) = x, Im(x + iy) = y", ("real", "imag"), _one_part),
+    RewriteRule("whole of parts", "Re(z) + i Im(z) = z", ("complex",), _whole_again),
+)
 
 
 # rules of arithmetic, and the table of all rules ---------------------------------------------------------------------
@@ -495,4 +521,5 @@ ALGEBRA = (
     RewriteRule("subtraction", "x + (-y) = x - y", ("add",), _times_negative),
     *ROWS,
     *POOLING,
+    *COMPLEX,
 )

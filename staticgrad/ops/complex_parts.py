@@ -1,0 +1,169 @@
+"""Functions of complex numbers by their parts, which kernels compute: each takes and returns pairs (real, imaginary).
+
+Branch cuts and results at zeros and infinities are those of C99, annex G, except where a note says otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..operators import F
+
+Pair = tuple[Any, Any]
+
+FAR = 20.0
+"""From here on, cosh(x) is exp(|x|) / 2 in float64."""
+POWERS = 64
+"""Exponents up to which an integer power is a chain of products."""
+
+
+def product(x: Pair, y: Pair) -> Pair:
+    (a, b), (c, d) = x, y
+    return a * c - b * d, a * d + b * c
+
+
+def square(x: Pair) -> Pair:
+    a, b = x
+    return a * a - b * b, a * b + a * b
+
+
+def quotient(x: Pair, y: Pair) -> Pair:
+    """Smith's method: the smaller part of the divisor is divided by the larger one. Source: R. Smith, "Algorithm 116", 1962."""
+    (a, b), (c, d) = x, y
+    steep = F.abs(c) < F.abs(d)
+    large, small = F.where(steep, d, c), F.where(steep, c, d)
+    nothing = F.eq(large, 0)
+    rest = F.where(nothing, 0, small / F.where(nothing, 1, large))
+    scale = 1 / F.where(nothing, 0, large + small * rest)
+    return F.where(steep, a * rest + b, a + b * rest) * scale, F.where(steep, b * rest - a, b - a * rest) * scale
+
+
+def modulus(x: Pair) -> Any:
+    return F.hypot(*x)
+
+
+def sign(x: Pair) -> Pair:
+    size = F.hypot(*x)
+    flat = F.eq(size, 0)
+    size = F.where(flat, 1, size)
+    return F.where(flat, 0, x[0] / size), F.where(flat, 0, x[1] / size)
+
+
+def exp(x: Pair) -> Pair:
+    a, b = x
+    size = F.exp(a)
+    return size * F.cos(b), F.where(F.eq(b, 0), b, size * F.sin(b))
+
+
+def exp2(x: Pair) -> Pair:
+    return exp((x[0] * math.log(2), x[1] * math.log(2)))
+
+
+def expm1(x: Pair) -> Pair:
+    a, b = x
+    half = F.sin(b * 0.5)
+    return F.expm1(a) * F.cos(b) - 2 * half * half, F.where(F.eq(b, 0), b, F.exp(a) * F.sin(b))
+
+
+def log(x: Pair) -> Pair:
+    """Near the unit circle by log1p, which keeps the digits that |x| has lost."""
+    a, b = x
+    p, q = F.abs(a), F.abs(b)
+    large, small = F.where(p < q, q, p), F.where(p < q, p, q)
+    size = F.hypot(a, b)
+    near = F.logical_and(size > 0.5, size < 2)
+    close = 0.5 * F.log1p(F.where(near, (large - 1) * (large + 1) + small * small, 0))
+    return F.where(near, close, F.log(size)), F.atan2(b, a)
+
+
+def log1p(x: Pair) -> Pair:
+    a, b = x
+    rest = a * (2 + a) + b * b
+    near = F.abs(rest) < 0.5
+    return F.where(near, 0.5 * F.log1p(F.where(near, rest, 0)), log((1 + a, b))[0]), F.atan2(b, 1 + a)
+
+
+def log2(x: Pair) -> Pair:
+    a, b = log(x)
+    return a * (1 / math.log(2)), b * (1 / math.log(2))
+
+
+def log10(x: Pair) -> Pair:
+    a, b = log(x)
+    return a * (1 / math.log(10)), b * (1 / math.log(10))
+
+
+def sqrt(x: Pair) -> Pair:
+    a, b = x
+    root = F.sqrt(0.5 * F.abs(a) + 0.5 * F.hypot(a, b))
+    flat = F.eq(root, 0)
+    other = F.where(F.isinf(b), F.abs(b), F.where(flat, F.abs(b), F.abs(b) / F.where(flat, 1, 2 * root)))
+    left = a < 0
+    return F.where(left, other, root), F.copysign(F.where(left, root, other), b)
+
+
+def sin(x: Pair) -> Pair:
+    a, b = x
+    return F.sin(a) * F.cosh(b), F.cos(a) * F.sinh(b)
+
+
+def cos(x: Pair) -> Pair:
+    a, b = x
+    return F.cos(a) * F.cosh(b), -(F.sin(a) * F.sinh(b))
+
+
+def sinh(x: Pair) -> Pair:
+    a, b = x
+    return F.sinh(a) * F.cos(b), F.cosh(a) * F.sin(b)
+
+
+def cosh(x: Pair) -> Pair:
+    a, b = x
+    return F.cosh(a) * F.cos(b), F.sinh(a) * F.sin(b)
+
+
+def tanh(x: Pair) -> Pair:
+    """Source: W. Kahan, "Branch Cuts for Complex Elementary Functions", 1987."""
+    a, b = x
+    far = F.abs(a) > FAR
+    s, t = F.sinh(F.where(far, 0, a)), F.tan(b)
+    steep = 1 + t * t
+    under = 1 + steep * s * s
+    limit = F.copysign(F.ones_like(a), a)
+    tail = 4 * F.sin(b) * F.cos(b) * F.exp(-2 * F.abs(a))
+    return F.where(far, limit, steep * F.sqrt(1 + s * s) * s / under), F.where(far, tail, t / under)
+
+
+def tan(x: Pair) -> Pair:
+    a, b = tanh((-x[1], x[0]))
+    return b, -a
+
+
+def sigmoid(x: Pair) -> Pair:
+    a, b = exp((-x[0], -x[1]))
+    return quotient((F.ones_like(a), F.zeros_like(a)), (1 + a, b))
+
+
+def power(x: Pair, y: Pair) -> Pair:
+    """exp(y log x), and 0 or 1 where x is 0."""
+    a, b = log(x)
+    flat = F.logical_and(F.eq(x[0], 0), F.eq(x[1], 0))
+    whole = F.logical_and(F.eq(y[0], 0), F.eq(y[1], 0))
+    re, im = exp(product((F.where(flat, 0, a), F.where(flat, 0, b)), y))
+    return (
+        F.where(whole, 1, F.where(flat, F.where(y[0] > 0, 0, math.nan), re)),
+        F.where(whole, 0, F.where(flat, F.where(y[0] > 0, 0, math.nan), im)),
+    )  # fmt: skip
+
+
+def whole_power(x: Pair, exponent: int) -> Pair:
+    """x ** exponent by squaring."""
+    factor, found, left = x, None, abs(exponent)
+    while left:
+        if left & 1:
+            found = factor if found is None else product(found, factor)
+        factor, left = square(factor) if left > 1 else factor, left >> 1
+    if found is None:
+        return F.ones_like(x[0]), F.zeros_like(x[0])
+    return found if exponent > 0 else quotient((F.ones_like(x[0]), F.zeros_like(x[0])), found)

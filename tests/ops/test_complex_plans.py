@@ -1,0 +1,162 @@
+"""Complex numbers in plans: kernels compute with their parts, so training steps on spectra have no call of the host."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad.ops.fourier import radices
+
+RNG = np.random.default_rng(0)
+
+
+def hosts(fn: Any) -> list[str]:
+    """The operations that a compiled function's plans have the host compute."""
+    return [row.name for row in fn.plan.instructions if row.kind == "host"]
+
+
+def draw(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape) + 1j * RNG.standard_normal(shape)
+
+
+def spectral_layer(x: Any, w: Any, bias: Any) -> Any:
+    """A layer of a Fourier neural operator: the lowest modes of an image, mixed between channels."""
+    modes = sg.fft.rfft2(x)
+    low = sg.einsum("bixy,ioxy->boxy", modes[..., :3, :3], w)
+    whole = sg.nn.functional.pad(low, (0, modes.shape[-1] - 3, 0, modes.shape[-2] - 3))
+    return sg.nn.functional.gelu(sg.fft.irfft2(whole, s=x.shape[-2:]) + bias)
+
+
+def magnitudes(x: Any, w: Any, bias: Any) -> Any:
+    """A loss of spectrograms, as of a vocoder: magnitudes and their logarithms."""
+    spectrum = sg.stft(x.reshape(4, -1), 20, hop_length=5, window=sg.hann_window(20, dtype=x.dtype), return_complex=True)
+    seen = spectrum * w.reshape(-1)[: spectrum.shape[-2], None]
+    return sg.log(seen.abs() + 1e-3) + sg.angle(seen) + bias.sum()
+
+
+def filtered(x: Any, w: Any, bias: Any) -> Any:
+    """A signal, filtered in frequencies and transformed back."""
+    flat = x.reshape(4, -1)
+    spectrum = sg.stft(flat, 20, hop_length=5, window=sg.hann_window(20, dtype=x.dtype), return_complex=True)
+    gain = sg.sigmoid(spectrum.abs()) * sg.exp(1j * bias.sum() + w.mean())
+    return sg.istft(spectrum * gain, 20, hop_length=5, window=sg.hann_window(20, dtype=x.dtype), length=flat.shape[-1])
+
+
+def dense(x: Any, w: Any, bias: Any) -> Any:
+    """Products of complex matrices, a division, and a transform of 15 points."""
+    z = sg.fft.fft(x.reshape(-1, 15), dim=-1)
+    y = z @ z.mH / (2 + w.sum() * sg.ones(1, dtype=x.dtype)) + sg.tanh(z[:, :1]) * sg.sqrt(z[:, 1:2])
+    return y.real - y.imag + sg.where(y.real > 0, y, y.conj()).abs() + bias.sum()
+
+
+STEPS: dict[str, Callable[..., Any]] = {
+    "spectral layer": spectral_layer, "magnitudes": magnitudes, "filtered": filtered, "dense": dense,
+}  # fmt: skip
+
+
+def operands(dtype: str) -> list[np.ndarray]:
+    whole = "complex64" if dtype == "float32" else "complex128"
+    x, w = RNG.standard_normal((4, 2, 6, 10)).astype(dtype), (draw(2, 2, 3, 3) / 2).astype(whole)
+    return [x, w, np.float64(0.1) * RNG.standard_normal((2, 1, 1)).astype(dtype)]
+
+
+def with_slopes(f: Callable[..., Any], *given: Any) -> list[Any]:
+    """The value, its gradients, and those of a function of the gradients."""
+    out = f(*given)
+    loss = (out * sg.sin(out)).sum()
+    first = sg.grad(loss, given, create_graph=True)
+    second = sg.grad(sum((g.abs() ** 2).sum() for g in first), given)
+    return [out, *first, *second]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_have_no_call_of_the_host(name: str, dtype: str):
+    arrays = [a.astype(dtype) if a.dtype.kind == "f" else a for a in operands(dtype)]
+    given = [sg.tensor(a, requires_grad=True) for a in arrays]
+    wanted = [v.detach().numpy() for v in with_slopes(STEPS[name], *given)]
+    compiled = sg.compile(lambda *xs: with_slopes(STEPS[name], *xs), on_break="error")
+    compiled(*given)
+    found = [v.detach().numpy() for v in compiled(*given)]
+    assert hosts(compiled) == []
+    scale = 2e-4 if dtype == "float32" else 1e-10
+    for mine, theirs in zip(found, wanted, strict=True):
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_allclose(mine, theirs, rtol=scale, atol=scale * np.abs(theirs).max())
+    with sg.Graph().as_default(), sg.Session() as session:
+        feeds = [sg.placeholder(a.dtype, a.shape) for a in arrays]
+        out = STEPS[name](*feeds)
+        loss = (out * sg.sin(out)).sum()
+        first = sg.gradients(loss, feeds)
+        second = sg.gradients(sum((g.abs() ** 2).sum() for g in first), feeds)
+        fetched = session.run([out, *first, *second], dict(zip(feeds, arrays, strict=True)))
+    for mine, theirs in zip(fetched, wanted, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=scale, atol=scale * np.abs(theirs).max())
+
+
+LENGTHS = [1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 22, 31, 49, 60, 128, 400, 1000]
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("whole", [np.complex64, np.complex128])
+def test_transforms_of_any_length_have_a_kernel(n: int, whole: type):
+    assert radices(n) is not None
+    norm = ("backward", "ortho", "forward")[LENGTHS.index(n) % 3]
+    part = np.dtype(whole).type(0).real.dtype
+    for shape, axis in (((19, n), 1), ((n, 17), 0), ((2, n, 3), 1)) if n > 1 else (((n,), 0),):
+        z, x = draw(*shape).astype(whole), RNG.standard_normal(shape).astype(part)
+        half = np.fft.rfft(x, axis=axis).astype(whole)
+        calls: dict[str, tuple[Any, np.ndarray]] = {
+            "fft": (z, np.fft.fft(z, axis=axis, norm=norm)), "ifft": (z, np.fft.ifft(z, axis=axis, norm=norm)),
+            "rfft": (x, np.fft.rfft(x, axis=axis, norm=norm)), "irfft": (half, np.fft.irfft(half, n, axis=axis, norm=norm)),
+        }  # fmt: skip
+        for name, (given, wanted) in calls.items():
+            more = {"n": n} if name == "irfft" else {}
+            compiled = sg.compile(functools.partial(getattr(sg.fft, name), dim=axis, norm=norm, **more))
+            found = compiled(sg.tensor(given)).numpy()
+            assert hosts(compiled) == []
+            rtol = 1e-5 if whole is np.complex64 else 1e-13
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=rtol * max(np.abs(wanted).max(), 1e-30))
+
+
+def test_transforms_along_several_axes_and_nan_of_one_line():
+    z = draw(5, 6, 7).astype(np.complex64)
+    compiled = sg.compile(lambda v: (sg.fft.fftn(v), sg.fft.ifft2(v, dim=(0, 1)), sg.fft.fft(v, dim=1)))
+    z[2, :, 3] = np.nan
+    whole, plane, lines = (v.numpy() for v in compiled(sg.tensor(z)))
+    assert hosts(compiled) == []
+    assert np.isnan(whole).all()
+    assert np.isnan(plane[:, :, 3]).all()
+    assert np.isfinite(np.delete(plane, 3, 2)).all()
+    assert np.isnan(lines[2, :, 3]).all()
+    assert np.isnan(lines).sum() == 6
+    np.testing.assert_allclose(np.delete(plane, 3, 2), np.fft.ifft2(np.delete(z, 3, 2), axes=(0, 1)), atol=1e-6)
+
+
+def test_large_prime_factors_are_the_host_s():
+    x = RNG.standard_normal((3, 37))
+    compiled = sg.compile(sg.fft.fft)
+    np.testing.assert_allclose(compiled(sg.tensor(x)).numpy(), np.fft.fft(x), atol=1e-12)
+    assert hosts(compiled) == ["fft_c2c"]
+
+
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_products_of_integers_have_a_kernel(dtype: str):
+    compiled = sg.compile(sg.matmul)
+    for a, b in (
+        ((3, 5), (5, 4)), ((0, 3), (3, 2)), ((2, 0), (0, 3)), ((70, 33), (33, 300)), ((2, 1, 3, 4), (5, 4, 2)), ((5,), (5, 3)),
+        ((6, 2, 3), (3, 2)),
+    ):  # fmt: skip
+        x, y = (RNG.integers(0, 127, shape).astype(dtype) for shape in (a, b))
+        np.testing.assert_array_equal(compiled(sg.tensor(x), sg.tensor(y)).numpy(), x @ y)
+    x, y = (RNG.integers(-100, 100, (7, 6)).astype(dtype) for _ in range(2))
+    np.testing.assert_array_equal(compiled(sg.tensor(x).T, sg.tensor(y)).numpy(), x.T @ y)
+    assert hosts(compiled) == []
