@@ -1,6 +1,6 @@
 """Functions of complex numbers by their parts, which kernels compute: each takes and returns pairs (real, imaginary).
 
-Branch cuts and results at zeros and infinities are those of C99, annex G, except where a note says otherwise.
+Branch cuts and results at zeros are those of C99, annex G, and so are most at infinities and NaN.
 """
 
 from __future__ import annotations
@@ -50,10 +50,16 @@ def sign(x: Pair) -> Pair:
     return F.where(flat, 0, x[0] / size), F.where(flat, 0, x[1] / size)
 
 
+def times(x: Any, y: Any) -> Any:
+    """x y, and 0 where either is 0, also beside an infinity."""
+    nothing = F.logical_or(F.eq(x, 0), F.eq(y, 0))
+    return F.where(nothing, F.copysign(F.zeros_like(x), x) * F.copysign(F.ones_like(y), y), x * y)
+
+
 def exp(x: Pair) -> Pair:
     a, b = x
     size = F.exp(a)
-    return size * F.cos(b), F.where(F.eq(b, 0), b, size * F.sin(b))
+    return times(size, F.cos(b)), times(size, F.sin(b))
 
 
 def exp2(x: Pair) -> Pair:
@@ -63,7 +69,7 @@ def exp2(x: Pair) -> Pair:
 def expm1(x: Pair) -> Pair:
     a, b = x
     half = F.sin(b * 0.5)
-    return F.expm1(a) * F.cos(b) - 2 * half * half, F.where(F.eq(b, 0), b, F.exp(a) * F.sin(b))
+    return F.expm1(a) * F.cos(b) - 2 * half * half, times(F.exp(a), F.sin(b))
 
 
 def log(x: Pair) -> Pair:
@@ -105,22 +111,22 @@ def sqrt(x: Pair) -> Pair:
 
 def sin(x: Pair) -> Pair:
     a, b = x
-    return F.sin(a) * F.cosh(b), F.cos(a) * F.sinh(b)
+    return times(F.sin(a), F.cosh(b)), times(F.cos(a), F.sinh(b))
 
 
 def cos(x: Pair) -> Pair:
     a, b = x
-    return F.cos(a) * F.cosh(b), -(F.sin(a) * F.sinh(b))
+    return times(F.cos(a), F.cosh(b)), -times(F.sin(a), F.sinh(b))
 
 
 def sinh(x: Pair) -> Pair:
     a, b = x
-    return F.sinh(a) * F.cos(b), F.cosh(a) * F.sin(b)
+    return times(F.sinh(a), F.cos(b)), times(F.cosh(a), F.sin(b))
 
 
 def cosh(x: Pair) -> Pair:
     a, b = x
-    return F.cosh(a) * F.cos(b), F.sinh(a) * F.sin(b)
+    return times(F.cosh(a), F.cos(b)), times(F.sinh(a), F.sin(b))
 
 
 def tanh(x: Pair) -> Pair:

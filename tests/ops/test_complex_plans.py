@@ -160,3 +160,45 @@ def test_products_of_integers_have_a_kernel(dtype: str):
     x, y = (RNG.integers(-100, 100, (7, 6)).astype(dtype) for _ in range(2))
     np.testing.assert_array_equal(compiled(sg.tensor(x).T, sg.tensor(y)).numpy(), x.T @ y)
     assert hosts(compiled) == []
+
+
+FUNCTIONS = (
+    "abs", "cos", "cosh", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "reciprocal", "sgn", "sigmoid", "sin",
+    "sinh", "sqrt", "square", "tan", "tanh",
+)  # fmt: skip
+LOSING = {"expm1": np.expm1, "log1p": np.log1p}
+"""Functions of NumPy that lose digits of small results, and parts of infinite ones: those of more bits are compared."""
+CORNERS = (0.0, -0.0, 1.0, -1.0, 0.5, -30.0, 30.0, 700.0, 1e-200, 1e200)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_elementary_functions_as_numpy_s(name: str):
+    """To a few units in the last place of the larger part, with the signs of zeros."""
+    corners = [complex(a, b) for a in CORNERS for b in CORNERS]
+    z = np.concatenate([draw(2000) * np.exp(2 * RNG.standard_normal(2000)), corners])
+    compiled = sg.compile(getattr(sg, name))
+    found, wanted = compiled(sg.tensor(z)).numpy(), getattr(sg, name)(sg.tensor(z)).numpy()
+    assert hosts(compiled) == []
+    if name in LOSING:
+        wanted = LOSING[name](z.astype(np.clongdouble))
+    size = np.maximum(abs(wanted.real), abs(wanted.imag))
+    for a, b in ((found.real, wanted.real), (found.imag, wanted.imag)):
+        if name not in LOSING:
+            np.testing.assert_array_equal(np.isfinite(a), np.isfinite(b))
+        if name not in (*LOSING, "reciprocal", "sgn"):
+            np.testing.assert_array_equal(np.signbit(a[b == 0]), np.signbit(b[b == 0]))
+        near = size < np.finfo(float).max
+        np.testing.assert_array_less(abs(a - b)[near], 4e-15 * size[near] + 1e-199)
+
+
+def test_powers_with_plain_exponents_and_complex_ones():
+    z, w = draw(50), draw(50)
+    for exponent in (0, 1, 2, 3, -1, -4, 2.5, 1j, 7 + 2j):
+        compiled = sg.compile(lambda z, exponent=exponent: z**exponent)
+        np.testing.assert_allclose(compiled(sg.tensor(z)).numpy(), z**exponent, rtol=1e-12)
+    compiled = sg.compile(lambda z, w: z**w)
+    np.testing.assert_allclose(compiled(sg.tensor(z), sg.tensor(w)).numpy(), z**w, rtol=1e-12)
+    assert hosts(compiled) == []
+    zero = sg.tensor(np.zeros(3, complex))
+    np.testing.assert_array_equal(compiled(zero, sg.tensor(np.array([0, 2, 1 + 1j]))).numpy(), [1, 0, 0])
