@@ -73,7 +73,7 @@ def is_device(value: Any) -> bool:
 
 
 def check_device(value: Any) -> None:
-    """Raises DeviceError for a device other than the CPU, ArgumentError for what is none. None is the CPU."""
+    """Raises DeviceError for a device other than the CPU, ArgumentError for a value that is no device. None is the CPU."""
     if value is None or value is CPU:
         return
     found = device(value)

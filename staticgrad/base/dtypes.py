@@ -65,7 +65,7 @@ class DType(_Base):  # type: ignore[misc]
     """A dtype of tensors. `sg.dtype(x)` gives that of a name, or of one of NumPy's or Python's types; it makes none.
 
     numpy: NumPy's object, or None where tensors of it don't exist here; name; itemsize: bytes of an element;
-    is_floating_point, is_complex, is_signed; and all attributes of NumPy's object. Raises DTypeError for what is none.
+    is_floating_point, is_complex, is_signed; and all attributes of NumPy's object. Raises DTypeError for other values.
 
     Examples:
         >>> sg.ones(2).dtype.is_floating_point, sg.complex64.to_real(), sg.dtype("int8").itemsize

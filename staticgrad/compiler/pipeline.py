@@ -152,7 +152,7 @@ def specialized_plan(
 
 
 def _anew(why: str, origin: SymbolicProgram | None) -> str:
-    """What is said of a plan for another shape of the same trace."""
+    """The note on a plan whose decisions could not be taken from the template of its trace: the reason."""
     return f"decisions made anew, because {why}" if origin is not None and why else ""
 
 

@@ -269,8 +269,8 @@ class Template:
         named: dict[Any, None] = {}
         _named_extents(symbolic.graph, named)
         self.twins = self._twins(named)
-        """Whether extents are equal now that need not be: nodes could be one in numbers that are two here. Such a template
-        serves no shape, and tells why."""
+        """Whether two extents that may differ are equal in this call: nodes that only this value makes alike would become one.
+        Such a template serves no other shape, and says so."""
         if self.twins:
             return
         self.decided = decide(symbolic.prepared, symbolic.known, lambda stage, graph, results: _named_extents(graph, named))

@@ -482,7 +482,7 @@ def verify(*states: Any, group: Any = None) -> None:
 
     states: modules, optimizers and whatever else has a `state_dict()`, or containers of tensors and numbers. Raises DistError,
     in all processes, with the name of the first value that differs and the ranks that hold each version of it, and
-    SerializationError for what is no state.
+    SerializationError for an argument that is no state.
     """
     cut("distributed.verify")
     of = member(group, "verify")

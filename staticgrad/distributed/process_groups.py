@@ -184,7 +184,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
 
 def of(group: Any) -> Communicator:
     """The communicator of a group; None: of all processes. Raises DistError before `init_process_group`, ArgumentError for
-    what is no group."""
+    a value that is no group."""
     if group is None:
         return communicators.group(0)
     if not isinstance(group, ProcessGroup):

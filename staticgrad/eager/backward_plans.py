@@ -35,9 +35,9 @@ keeps its memory from pass to pass, where the engine's temporaries come and go."
 TRIED = 4
 """Guards that are tried on a tape."""
 VAIN = 64
-"""Forms in turn that came for the first time, after which no form is looked for in most passes."""
+"""After so many new forms in a row, most passes are run without looking for a form."""
 SELDOM = 256
-"""One of so many passes looks for a form then."""
+"""From then on one pass in so many looks for a form."""
 
 NOTHING: frozenset[int] = frozenset()
 

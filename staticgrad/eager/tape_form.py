@@ -216,8 +216,8 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
 # The guard of a form: whether a tape has it, and where its values are.
 #
 # A guard is straight-line Python, generated for its form: it takes 0.2 us a record, where a walk that finds out the form
-# takes 1 us and the rules of an op 4 us. It reads of a tape whatever the form says of it: another op, attribute, operand,
-# shape or dtype, a hook, a saved value that was changed since, and the guard declines. Values are not read.
+# takes 1 us and the rules of an op 4 us. It compares the tape with everything that the form states, and declines where an op,
+# attribute, operand, shape or dtype differs, where there is a hook, and where a saved value was changed. It reads no values.
 
 Guard = Callable[..., Any]
 

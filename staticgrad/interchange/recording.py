@@ -104,7 +104,7 @@ def _stateless(prepared: FunctionalGraph) -> Graph:
 
 
 class Recorded:
-    """A file of a recording: what its program was and became. Raises GraphError for what is none."""
+    """A file of a recording: what its program was and became. Raises GraphError for another file."""
 
     def __init__(self, file: Path):
         try:

@@ -251,7 +251,7 @@ GLOBAL_GRAPH = Graph()
 
 
 class lines_of:
-    """Nodes built in this context lead home to `where`: gradients name the line of their forward op."""
+    """Nodes that are built in this context have `where` as their source line: a gradient names the line of its forward op."""
 
     __slots__ = ("saved", "where")
 

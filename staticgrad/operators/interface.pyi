@@ -4114,7 +4114,7 @@ class Functions:
         draw random numbers, and in a graph assign to variables.
 
         In a graph it is one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function
-        does not run, so what it returns is not looked at. Raises ArgumentError for what is no function; in a graph
+        does not run, so what it returns is not looked at. Raises ArgumentError for a branch that is no function; in a graph
         ArgumentError, ShapeError and DTypeError when the branches disagree.
 
         Examples:

@@ -176,7 +176,7 @@ def _record(
         promote=keep,
         shape_only=(2,),
         draws=True,
-        doc=f"{doc} Behind the generator: how many of its draws earlier iterations took.",
+        doc=f"{doc} After the generator: how many of its draws earlier iterations took.",
     )
     return plain, stepped
 

@@ -74,7 +74,7 @@ counted_op = _sized("counted", _one_number, _counted, "0, 1, ... up to a number,
 
 
 END = 2**62
-"""Behind all elements of an axis."""
+"""The position after all elements of an axis."""
 
 
 def _sliced(x: np.ndarray, start: np.ndarray, stop: np.ndarray, axis: int, step: int) -> np.ndarray:

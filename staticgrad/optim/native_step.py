@@ -44,7 +44,7 @@ class NativeStep:
         self.changes = -1
         """`_changes` when the structure was last compared."""
         self.members: tuple[Hashable, ...] = ()
-        """Ids of the parameters that have gradients, and how those are made that are not read whole."""
+        """Ids of the parameters that have gradients; for a gradient that is read in parts, how these are computed."""
         self.cells = [Cell(f"place {i}", type_of(place._data)) for i, place in enumerate(places)]
         self.run: Any = None
         self.key = object()

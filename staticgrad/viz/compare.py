@@ -177,7 +177,7 @@ def compare(
     by further calls, unless the function differentiates by itself.
     Nothing outlives the comparison: the generator, the tensors that the function changes, their gradients and the state
     of optimizers are put back after each mode. A mode that can't run the function says why in `error`.
-    Raises ArgumentError for what is no function, an unknown mode, another order or
+    Raises ArgumentError where `fn` is no function, for an unknown mode, another order or
     repeats < 1, and whatever `fn` raises eagerly.
 
     Examples:

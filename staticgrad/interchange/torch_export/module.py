@@ -226,7 +226,7 @@ class Input(NamedTuple):
 
 
 def exported(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any) -> Any:
-    """The program of a module. Raises ArgumentError for what is none."""
+    """The program of a module. Raises ArgumentError for a module without one."""
     import torch
 
     if isinstance(module, torch.export.ExportedProgram):

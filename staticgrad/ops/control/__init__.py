@@ -1,1 +1,1 @@
-"""ops/control"""
+"""Control flow: `cond`, `while_loop` and `scan`."""
