@@ -45,8 +45,7 @@ from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
 from .passes.symbolic_extents import Unfollowed
 from .passes.symbolic_program import Make, SymbolicProgram, divide
 from .rebinding import Another, Decided, Inspect, Template, Unsuitable, Writer, changed, leading
-from .schedule.donation import donate_buffers
-from .schedule.order import Schedule, owners, schedule
+from .schedule.order import Schedule, donate_buffers, owners, schedule
 from .templates import VAIN, Templates
 
 Stage = Callable[[Graph, Sequence[Node]], tuple[Graph, dict[Node, Node]]]

@@ -15,7 +15,7 @@ from ..nn.module import Module
 from ..nn.normalization_layers import _BatchNorm
 from ..operators import F
 from .lr_scheduler import LRScheduler
-from .lr_scheduler.scheduler import per_group
+from .lr_scheduler.decay import per_group
 from .optimizer import Optimizer
 
 Average = Callable[[Any, Any, Any], Any]

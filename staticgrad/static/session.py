@@ -65,7 +65,7 @@ class Session:
         self.memory_budget = check_budget(memory_budget)
         self._sharding = None
         if shard is not None:
-            self._sharding = module("staticgrad.static.sharding").Sharding(self.graph, shard)
+            self._sharding = module("staticgrad.static.prepared_run").Sharding(self.graph, shard)
         self._values = Values()
         self._steps: Bounded[PreparedCall] = Bounded(SHORTCUTS)
         self._runners: Bounded[Runner] = Bounded(SHORTCUTS)

@@ -11,9 +11,8 @@ import numpy as np
 
 from ..base.libraries import is_installed
 from ..errors import ArgumentError, GradientError, StaticgradError
-from .compared_modes import Found, run_compiled, run_eager, run_session, timed
+from .compared_modes import Case, Found, leaves_of, restored, run_compiled, run_eager, run_session, timed
 from .comparison import Comparison, Mode, differences
-from .comparison_case import Case, leaves_of, restored
 from .subjects import compiled_function
 
 # A function written in another framework, run beside ours: PyTorch, JAX, or anything that takes NumPy arrays.

@@ -6,8 +6,8 @@ Formulas and names are PyTorch's (`torch.optim.lr_scheduler`). Those that scale 
 from ...namespaces.modules import refusing
 from .cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .decay import *
-from .scheduler import LRScheduler
-from .scheduler import _LRScheduler as _LRScheduler
+from .decay import LRScheduler
+from .decay import _LRScheduler as _LRScheduler
 
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",

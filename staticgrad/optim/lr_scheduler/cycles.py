@@ -9,8 +9,7 @@ from typing import Any
 from ...errors import ArgumentError
 from ...tracing.after_run import at_end_of_run
 from ..optimizer import Optimizer
-from .decay import state_of
-from .scheduler import LRScheduler, checked, finite, number_of_epochs, per_group, with_momentum
+from .decay import LRScheduler, checked, finite, number_of_epochs, per_group, state_of, with_momentum
 
 
 class _WithMomentum(LRScheduler):
