@@ -26,7 +26,7 @@ from ..compiler.program import PLANS, Program, begin
 from ..compiler.runtime.plan_memory import room
 from ..eager.grad_mode import Mode, anomaly_begins, watches_nan
 from ..errors import FeedError, GraphError, MissingFeedError, StaticgradError, UninitializedError
-from ..ir import Cell, Graph, Node
+from ..ir import Cell, Node
 from ..ir import Graph as PureGraph
 from ..operators import Symbol
 from ..ops.communication import added, all_reduce_op, buckets, check_shard, communicate, from_owners, joined, parted, reduce_op
@@ -87,7 +87,7 @@ class Runner:
     __slots__ = ("__weakref__", "fast_path", "feeds", "known", "program", "reads", "ready", "sources", "values", "writes")
 
     def __init__(
-        self, values: Values, graph: Graph, nodes: Sequence[Node], feeds: Sequence[Node], numerics: str = "fast",
+        self, values: Values, graph: PureGraph, nodes: Sequence[Node], feeds: Sequence[Node], numerics: str = "fast",
         passes: Sequence[Pass] = (), budget: int | float | None = None, sharding: Sharding | None = None,
     ):  # fmt: skip
         begin()
