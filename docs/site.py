@@ -254,10 +254,12 @@ class RunTime(griffe.Extension):
                 pkg.set_member(name, griffe.Alias(name, f"staticgrad.torch_names.{name}", parent=pkg))
             elif callable(value) and (member is None or _is_attribute(member)):
                 pkg.set_member(name, _made(name, value))
-            elif member is None or (member.is_alias and not _resolves(member)):  # a number that is made at run time
-                pkg.set_member(
-                    name, griffe.Attribute(name, docstring=griffe.Docstring(inspect.getdoc(value) or ""), parent=pkg)
-                )
+            elif not callable(value):  # a number, which may be made at run time
+                if member is None or (member.is_alias and (not _resolves(member) or member.final_target.is_module)):
+                    plain = isinstance(value, (int, float, str))
+                    text = griffe.Docstring("" if plain else inspect.getdoc(value) or "")
+                    shown = repr(value) if plain else None
+                    pkg.set_member(name, griffe.Attribute(name, value=shown, docstring=text, parent=pkg))
             elif member.is_alias and member.final_target.is_module:  # a name that a module has too
                 pkg.set_member(name, griffe.Alias(name, f"{value.__module__}.{value.__qualname__}", parent=pkg))
         _complete(pkg)
