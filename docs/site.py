@@ -255,8 +255,8 @@ class RunTime(griffe.Extension):
             elif callable(value) and (member is None or _is_attribute(member)):
                 pkg.set_member(name, _made(name, value))
             elif not callable(value):  # a number, which may be made at run time
-                if member is None or (member.is_alias and (not _resolves(member) or member.final_target.is_module)):
-                    plain = isinstance(value, (int, float, str))
+                plain = isinstance(value, (int, float, str))
+                if plain or member is None or (member.is_alias and (not _resolves(member) or member.final_target.is_module)):
                     text = griffe.Docstring("" if plain else inspect.getdoc(value) or "")
                     shown = repr(value) if plain else None
                     pkg.set_member(name, griffe.Attribute(name, value=shown, docstring=text, parent=pkg))
