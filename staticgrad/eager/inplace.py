@@ -55,7 +55,7 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
         x.assign(F.astype(value, x.dtype), name)
         return x
     if tracer() is not None:
-        tracer().assign(x, value, name)
+        tracer().memory.assign(x, value, name)
         return x
     check_writeable(x, name)
     if frontends.tracing and state.deferral is not None and state.deferral.assign(x, value, name):
@@ -100,7 +100,7 @@ def check_overlap(x: Any, operand: Any, name: str) -> None:
     """Raises GradientError for an operand that lies in a part of the memory that x overwrites, or in another order in it all;
     in any part of it for methods that write to places that they are given."""
     if frontends.tracing:
-        layouts = None if tracer() is None else tracer().in_one_memory(x, operand)
+        layouts = None if tracer() is None else tracer().memory.in_one_memory(x, operand)
     elif x.__class__ is operand.__class__ is PublicTensor:
         a, b = x._data, operand._data
         if not one_memory(a, b) or a.dtype is not b.dtype:
@@ -145,7 +145,7 @@ def check_change(x: Any) -> None:
     elif tracer() is None:
         check_inplace(x)
     else:
-        tracer().check_inplace(x)
+        tracer().memory.check_inplace(x)
 
 
 def unrecorded(x: Any, name: str) -> bool:
@@ -279,7 +279,7 @@ def replace_apart(x: Tensor, function: Any, former: Any, args: Sequence[Any], na
     places: list[int] = []
     for i, a in enumerate(given):
         if trace is not None:
-            if trace.meet(x, a):
+            if trace.memory.meet(x, a):
                 places.append(i)
         elif isinstance(a, Tensor) and one_memory(a._data, x._data) and np.may_share_memory(a._data, x._data):
             places.append(i)
@@ -292,7 +292,7 @@ def replace_apart(x: Tensor, function: Any, former: Any, args: Sequence[Any], na
         since = len(trace.graph.nodes)
         value = function(former, *args, **named)
         replace(x, value, name)
-        trace.lose([copy.node for copy in copies.values()], since, value)
+        trace.memory.lose([copy.node for copy in copies.values()], since, value)
         return x
     since = tick()
     with eager_kernels(False):  # a call that is a plan has one record

@@ -34,7 +34,7 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
         if isinstance(part, Lifted):
             raise misuse.transformed("setitem", part.level.name)
     if tracer() is not None:
-        tracer().assign_item(self, key, value)
+        tracer().memory.assign_item(self, key, value)
         return
     for part in parts:
         if isinstance(part, Symbol):

@@ -33,7 +33,7 @@ def relay(x: Any, view: Any, name: str, back: Callable[[Any], Any] | None) -> An
             x._take(view)
         return x
     if tracer() is not None:
-        tracer().relay(x, view, name, back)
+        tracer().memory.relay(x, view, name, back)
         return x
     settle_all()
     data, record = view._data, view._record if view is not x else None
@@ -157,7 +157,7 @@ def resize(x: Any, shape: tuple[int, ...], name: str) -> None:
     """Give x this shape, row-major in the memory that it has, or in new memory where that is too small. Elements that were not
     there are 0. `check_resized` comes first, and the caller counts the change."""
     if tracer() is not None:
-        tracer().resize(x, shape, name)
+        tracer().memory.resize(x, shape, name)
         return
     settle_all()
     size = math.prod(shape)

@@ -168,7 +168,7 @@ class Tensor(Operators):
         """The same memory without the tape. Changes of it are not counted, as in PyTorch: a backward pass computes with the
         values that it finds."""
         if frontends.tracing and state.tracer is not None:
-            return state.tracer.data(self)
+            return state.tracer.memory.data(self)
         out = self.detach()
         if isinstance(out, Tensor):
             out._memory = None
@@ -179,7 +179,7 @@ class Tensor(Operators):
         kept = False
         if frontends.tracing:
             if state.tracer is not None:
-                state.tracer.set_data(self, value)
+                state.tracer.memory.set_data(self, value)
                 return
             if state.deferral is not None:
                 kept = state.deferral.rebind(self, value)
@@ -489,7 +489,7 @@ class Tensor(Operators):
     def detach(self) -> Tensor:
         """The same memory without the tape."""
         if frontends.tracing and state.tracer is not None:
-            return state.tracer.detach(self)
+            return state.tracer.memory.detach(self)
         out = wrap(self._data)
         out._memory = memory_of(self)  # not the tensor itself, which would keep its tape alive
         if frontends.tracing and state.deferral is not None:

@@ -84,8 +84,8 @@ class SharedView(Alias):
         if self.place.inside is not None:
             value = F.where(self.place.inside, value, Symbol(self.tracer.graph, self.origin))
         node: Node = value.node
-        if self.origin in self.tracer.layouts:  # it lies in memory as the argument does
-            self.tracer.layouts[node] = self.tracer.layouts[self.origin]
+        if self.origin in self.tracer.memory.layouts:  # it lies in memory as the argument does
+            self.tracer.memory.layouts[node] = self.tracer.memory.layouts[self.origin]
         return node
 
     def within(self, value: Any) -> Any:

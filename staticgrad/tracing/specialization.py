@@ -101,13 +101,13 @@ class Specialization:
         self.moved = [tensor for tensor, leaf in tracer.captured.values() if id(leaf) in moves]
         """Tensors that the function reaches and gives other memory: each run is fed the arrays that they have by then."""
         self.results.share(owners, {id(value) for _, value in tracer.grads.values()})
-        tracer.check_picked([*self.results.fetches, *(x for _, x in tracer.grads.values() if isinstance(x, Traced))])
+        tracer.memory.check_picked([*self.results.fetches, *(x for _, x in tracer.grads.values() if isinstance(x, Traced))])
         self.results.seal()
         self.results.forget()
         self.fetches = list(self.results.fetches)
         for fetch in self.fetches:
             tracer.check_active(fetch)
-            tracer.check_view(fetch)
+            tracer.memory.check_view(fetch)
         self.assigns: list[tuple[Node, Any]] = []
         feeds = [leaf.origin for _, leaf in tracer.arguments]
         feeds += self._bind_initial_gradients(tracer)
@@ -115,7 +115,7 @@ class Specialization:
         self._changes(tracer, moves)
         members = tracer.members(call.sources, call.array_labels())
         check(members, tracer.places)
-        tracer.check_shared()
+        tracer.memory.check_shared()
         observer.check_arrays(members)
         numbers = tracer.given_numbers
         self.first_length = len(feeds) + (0 if numbers is None else len(numbers.nodes))
@@ -141,7 +141,7 @@ class Specialization:
         checked = [node for node in tracer.graph.nodes if failing(node)]  # read or not
         self.tape, self.flags = result_tape(self, tracer, own, feeds, saves)
         self.marks = InferenceMarks(
-            [x is not None and tracer.is_inference(x.node) for x in own], modes.now.inference is not None
+            [x is not None and tracer.memory.is_inference(x.node) for x in own], modes.now.inference is not None
         )
         self.rewritten = [
             x for x, leaf in tracer.captured.values() if id(leaf) in moves and moves[id(leaf)].written is not None
@@ -178,11 +178,11 @@ class Specialization:
         self.facts = [_fact(tensor) for tensor in self.captured]
         self.hooks = [(h, tuple(h)) for t in self.captured for h in (t._hooks, t._accumulated) if h is not None]
         self.written = [variable.attrs["cell"] for variable, _ in self.assigns]
-        self.uncounted = {id(tensor) for tensor, leaf in tracer.captured.values() if id(leaf) not in tracer.counted}
+        self.uncounted = {id(tensor) for tensor, leaf in tracer.captured.values() if id(leaf) not in tracer.memory.counted}
         """Captured tensors that change by way of `x.data` only, if at all."""
-        self.uncounted_arguments = {i for i, (_, leaf) in enumerate(tracer.arguments) if id(leaf) not in tracer.counted}
+        self.uncounted_arguments = {i for i, (_, leaf) in enumerate(tracer.arguments) if id(leaf) not in tracer.memory.counted}
         self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.changed_arguments)
-        self.ordered = [_row_major(x) for x in call.given] if tracer.ordered else None
+        self.ordered = [_row_major(x) for x in call.given] if tracer.memory.ordered else None
         """Which arguments are row-major, where the trace depends on it."""
         self.guards = observer.close(self.captured_ids)
         self.number_places = [i for i, part in enumerate(call.parts) if isinstance(part, NumberKey)]
@@ -190,9 +190,9 @@ class Specialization:
         self.number_kinds = [part.kind for part in call.parts if isinstance(part, NumberKey)]
         self.inference: list[int] | None = None
         """Which arguments are of `inference_mode`, where the trace depends on it; see `arguments.inference`."""
-        if tracer.tracked or tracer.asks_inference:
+        if tracer.tracked or tracer.memory.asks_inference:
             self.inference = [*map(inference, call.args)]
-        self.inferring = tracer.changes_inference and modes.now.inference is not None
+        self.inferring = tracer.memory.changes_inference and modes.now.inference is not None
         """Whether it is for calls inside `inference_mode` only."""
         self.specs, self.number_shapes = self._specs(call), self._number_shapes(call)
         self.fast_call: Callable[[tuple[Any, ...]], Any] = fallback
@@ -221,10 +221,10 @@ class Specialization:
     def _find_moves(self, tracer: Tracer, owners: dict[int, Build]) -> dict[int, Move]:
         """The tensors that get other memory, by id of what stands for them."""
         found = {}
-        for target, memory in tracer.moves.values():
-            if id(target) in tracer.given_up:
+        for target, memory in tracer.memory.moves.values():
+            if id(target) in tracer.memory.given_up:
                 found[id(target)] = move = Move(owners[id(target)], self.results.enter(memory))
-                owners[id(tracer.given_up[id(target)])] = move.former
+                owners[id(tracer.memory.given_up[id(target)])] = move.former
         return found
 
     def _has_grad(self, owner: Tensor, grad: Tensor | None) -> None:
@@ -322,7 +322,7 @@ class Specialization:
     def _changes(self, tracer: Tracer, moves: Mapping[int, Move]) -> None:
         """In-place changes of captured tensors, and of arguments. moves: those that get other memory, by id of their leaves."""
         for tensor, known in tracer.captured.values():
-            leaf = tracer.at_start(known)
+            leaf = tracer.memory.at_start(known)
             if leaf.changed:
                 if leaf.requires_grad and not leaf.is_leaf and not tensor._tracked:
                     tracer.refuse(
@@ -335,7 +335,7 @@ class Specialization:
                 else:
                     moves[id(known)].written = self.fetch(leaf)
         for number, (given, argument) in enumerate(tracer.arguments):
-            former = tracer.given_up.get(id(argument), argument)
+            former = tracer.memory.given_up.get(id(argument), argument)
             if former.changed:
                 if not isinstance(given, (Tensor, ndarray)):
                     tracer.refuse(f"a compiled function can't change a {type(given).__name__} in place")

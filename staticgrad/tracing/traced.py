@@ -67,7 +67,7 @@ class Traced(Symbol):
         return super().size
 
     def operand(self) -> Node:
-        self.tracer.check_view(self)
+        self.tracer.memory.check_view(self)
         return self.node
 
     # the tape -------------------------------------------------------------------------------------------------------
@@ -81,8 +81,8 @@ class Traced(Symbol):
         self.requires_grad_(value)
 
     def is_inference(self) -> bool:
-        self.tracer.asks_inference = True
-        return self.tracer.is_inference(self.node)
+        self.tracer.memory.asks_inference = True
+        return self.tracer.memory.is_inference(self.node)
 
     @property
     def is_leaf(self) -> bool:
@@ -108,11 +108,11 @@ class Traced(Symbol):
 
     @property
     def data(self) -> AnyTensor:
-        return self.tracer.data(self)
+        return self.tracer.memory.data(self)
 
     @data.setter
     def data(self, value: TensorLike) -> None:
-        self.tracer.set_data(self, value)
+        self.tracer.memory.set_data(self, value)
 
     @property
     def retains_grad(self) -> bool:
@@ -139,7 +139,7 @@ class Traced(Symbol):
         return Handle(self.tracer.accumulated.setdefault(id(self), {}), hook)
 
     def detach(self) -> AnyTensor:
-        return self.tracer.detach(self)
+        return self.tracer.memory.detach(self)
 
     def detach_(self) -> Traced:
         misuse.check_detached(self.is_view)
@@ -148,7 +148,7 @@ class Traced(Symbol):
             if self.is_leaf:
                 self.tracer.keeps_flag()
             self.node = F.stop_gradient(self).node
-            self.tracer.cut.add(self.node)
+            self.tracer.memory.cut.add(self.node)
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Traced:
@@ -173,17 +173,17 @@ class Traced(Symbol):
 
     @property
     def _version(self) -> int:
-        count: int | None = self.tracer.version(self)
+        count: int | None = self.tracer.memory.version(self)
         return self._no_value("the number of its changes", "count them outside") if count is None else count
 
     def _layout(self) -> Any:
         """Its layout in eager mode; None where extents are unknown, and the order is row-major."""
-        return None if open_in_rows(self.node) else self.tracer.layout(self)
+        return None if open_in_rows(self.node) else self.tracer.memory.layout(self)
 
     def _storage(self, offset: int | None, extents: Sequence[int], steps: Sequence[int]) -> tuple[AnyTensor, int]:
         layout = self._layout()
         if offset is not None:
-            self.tracer.check_picked([self])  # its own offset differs between runs
+            self.tracer.memory.check_picked([self])  # its own offset differs between runs
         first = 0 if offset is None else offset - layout.offset
         own = self._dense()
         if own is None or first < 0 or first + span_of(extents, steps) > int(self.numel()):
@@ -193,8 +193,8 @@ class Traced(Symbol):
     @property
     def is_view(self) -> bool:
         """Shares memory with another tensor in eager mode."""
-        stopped = self.node.op.plain is stop_gradient_op and self.node not in self.tracer.cut
-        return stopped or self.node.op.aliases or self.node in self.tracer.picked
+        stopped = self.node.op.plain is stop_gradient_op and self.node not in self.tracer.memory.cut
+        return stopped or self.node.op.aliases or self.node in self.tracer.memory.picked
 
     # Python asks for a value ------------------------------------------------------------------------------------------
 
@@ -402,7 +402,7 @@ class DataAlias(Alias):
     def read_base(self) -> Node:
         node = super().read_base()
         self.values.append(node)
-        self.tracer.counted_apart.add(node)
+        self.tracer.memory.counted_apart.add(node)
         return node
 
 

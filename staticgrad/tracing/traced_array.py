@@ -219,7 +219,7 @@ class TracedArray(Symbol):
             value = self._cast(value, self.dtype)
         except (TypeError, ValueError, ArithmeticError):
             self.needed("a change of elements")
-        self.tensor.tracer.assign_item(self.tensor, elements(key), value)
+        self.tensor.tracer.memory.assign_item(self.tensor, elements(key), value)
 
     def fill(self, value: Any) -> None:  # type: ignore[override]
         self[...] = value
@@ -309,7 +309,7 @@ def _operator(name: str, ufunc: Any) -> None:
             return value
         if not np.can_cast(value.dtype, self.dtype, "same_kind") or value.shape != self.shape:
             self.needed("a change in place")
-        self.tensor.tracer.assign(self.tensor, F.astype(value.tensor, self.dtype))
+        self.tensor.tracer.memory.assign(self.tensor, F.astype(value.tensor, self.dtype))
         return self
 
     setattr(TracedArray, f"__i{name}__", changed)

@@ -200,7 +200,7 @@ def _note_passed_on(tracer: Tracer, found: Sequence[Traced | None], seeds: Seque
     held = [*memory.values(), *[memory_node(seed.node) for seed in seeds if isinstance(seed, Traced)]]
     for node, source in memory.items():
         if held.count(source) > 1 or source.type.size < node.type.size:
-            tracer.passed_on |= {node, source}
+            tracer.memory.passed_on |= {node, source}
 
 
 def _passed(node: Node) -> Node:
@@ -216,7 +216,7 @@ def _accumulate(tracer: Tracer, key: Any, g: Traced, create: bool) -> None:
     if known is None:
         tracer.grads[id(key)] = key, g
     elif adds_in_place(known.requires_grad, create):
-        tracer.overwrite(tracer.value(known) if isinstance(known, Tensor) else known, known + g)
+        tracer.memory.overwrite(tracer.value(known) if isinstance(known, Tensor) else known, known + g)
     else:
         tracer.grads[id(key)] = key, known + g
 
@@ -236,21 +236,21 @@ def _saved_value(tracer: Tracer, node: Node, value: Node, first: bool = True) ->
     it is no earlier operand, too."""
     if node in tracer.freed:
         return LostValue(tracer.graph, value, messages.freed)
-    if tracer.lost(value):
-        return LostValue(tracer.graph, value, tracer.refuse_picked)
-    if first and tracer.writers.get(node) is value:
+    if tracer.memory.lost(value):
+        return LostValue(tracer.graph, value, tracer.memory.refuse_picked)
+    if first and tracer.memory.writers.get(node) is value:
         return Symbol(tracer.graph, tracer.own(Symbol(tracer.graph, value)).node)  # eager mode has saved a copy
-    if tracer.overwritten and not (value is node and node.op.aliases):
-        counts = tracer.counts(value)
-        if counts in tracer.overwritten:
-            return _lost(tracer, node, value, tracer.overwritten[counts])
-    if tracer.rebound and value is not node:
+    if tracer.memory.overwritten and not (value is node and node.op.aliases):
+        counts = tracer.memory.counts(value)
+        if counts in tracer.memory.overwritten:
+            return _lost(tracer, node, value, tracer.memory.overwritten[counts])
+    if tracer.memory.rebound and value is not node:
         root = value
         while root.op.aliases:
             root = root.inputs[0]
-        if root in tracer.rebound:
-            return _lost(tracer, node, value, tracer.rebound[root])
-    if tracer.followed and memory_node(value) in tracer.followed:
+        if root in tracer.memory.rebound:
+            return _lost(tracer, node, value, tracer.memory.rebound[root])
+    if tracer.memory.followed and memory_node(value) in tracer.memory.followed:
         return _present_value(tracer, node, value)
     return Symbol(tracer.graph, value)
 
@@ -263,13 +263,13 @@ def _lost(tracer: Tracer, node: Node, value: Node, where: Where | None) -> LostV
 def _present_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
     """A value that `node` read or made, as changes of its memory that are not counted for it have left it."""
     memory = memory_node(value)
-    now, counted = memory, tracer.counts(value) is memory
-    while now in tracer.followed:
-        now = tracer.followed[now]
-        if now in tracer.rebound and value is memory and value is not node:
-            return _lost(tracer, node, value, tracer.rebound[now])
-        if counted and now in tracer.overwritten:
-            return _lost(tracer, node, value, tracer.overwritten[now])
+    now, counted = memory, tracer.memory.counts(value) is memory
+    while now in tracer.memory.followed:
+        now = tracer.memory.followed[now]
+        if now in tracer.memory.rebound and value is memory and value is not node:
+            return _lost(tracer, node, value, tracer.memory.rebound[now])
+        if counted and now in tracer.memory.overwritten:
+            return _lost(tracer, node, value, tracer.memory.overwritten[now])
     views = []
     while value is not memory:
         views.append(value)

@@ -8,33 +8,32 @@ whether it succeeds or raises.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
 from ..base.types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
 from ..eager.grad_mode import modes, set_grad_enabled
-from ..eager.inplace import check_writeable
 from ..eager.saved import positions_read
 from ..eager.tape import FreedTensor, Record
 from ..eager.tensor import Tensor, wrap
-from ..errors import TraceError, Where, user_line
+from ..errors import TraceError
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, Region
-from ..operators import F, Symbol, append, dispatch, flows, layout_of, misuse, promotion, state, top_level
+from ..operators import F, Symbol, append, dispatch, flows, misuse, promotion, state, top_level
 from ..operators.node_names import PARTED, node_of
 from ..operators.unknown_numbers import UnknownNumber, closed
 from ..ops.leaves import constant_of
 from . import traced_backward
-from .guards import contents
 from .handlers import caught
 from .numbers import RunNumber, has_number, listed, magnitude
 from .observer.arrays import ArrayMemory, owner_of
 from .segments.runs import Again, FlagChange
-from .sharing import ADVICE, MemoryUse, PositionInBase, SharedView
-from .traced import Alias, DataAlias, Leaf, LostValue, Traced, memory_node, met, no_extent
+from .sharing import MemoryUse, PositionInBase, SharedView
+from .trace_memory import TraceMemory
+from .traced import Alias, Leaf, LostValue, Traced, met
 from .traced_array import TracedArray, elements
-from .views import TracedView, assign_item, memory_of
+from .views import TracedView
 
 Result = TypeVar("Result")
 
@@ -67,11 +66,9 @@ class Tracer:
         self.name = name
         self.shapes = shapes
         self.places: Mapping[int, PositionInBase] = {} if places is None else places
-        self.shared_views: list[SharedView] = []
-        self.shared_arrays: list[tuple[Traced, Node, np.ndarray, np.ndarray]] = []
-        """(tensor, its node, the array that was made in the trace and whose memory it shares, a copy of that)"""
         self.graph = Graph()
         self.graph.sized = True
+        self.memory = TraceMemory(self)
         self.opens = False
         """Whether extents of a value are known in the run only."""
         self.arrays = arrays
@@ -83,11 +80,11 @@ class Tracer:
         self.taped: set[Node] = set()
         """Of these, arguments that are results on a tape outside: gradients end there, but they are no leaves."""
         self.arguments: list[tuple[Any, Leaf | SharedView]] = []
+        """(argument, its placeholder)"""
         self.distinct = False
         """Whether arguments that are one tensor or array are one in the trace, too."""
         self.arrays_of: dict[int, TracedArray] = {}
         """The arrays that stand for arguments, by id of the tensors of their elements."""
-        """(argument, its placeholder)"""
         self.bases: dict[int, Leaf] = {}
         """Arguments into whose memory earlier arguments are views, by number."""
         self.captured: dict[int, tuple[Tensor, Leaf]] = {}
@@ -102,47 +99,8 @@ class Tracer:
         self.accumulated: dict[int, dict[int, Callable[[Any], Any]]] = {}
         """Hooks of `register_post_accumulate_grad_hook`, by id of the traced leaf."""
         self.retained: dict[Node, Traced] = {}
-        self.cut: set[Node] = set()
-        """Stopped values that alias no other: of tensors that were detached in place, or given other data."""
-        self.overwritten: dict[Node, Where | None] = {}
-        """Values that in-place changes replaced, with the lines of these."""
-        self.followed: dict[Node, Node] = {}
-        """Values that changes replaced, with the next ones, where there is an `x.data`: eager mode counts its changes apart, so
-        backward passes that saved x compute with the values that they find, and the other way round."""
-        self.counted_apart: set[Node] = set()
-        """Values of `x.data`."""
-        self.picked: dict[Node, Node] = {}
-        """Values that stand for views at positions which differ between runs, with views of the same memory, in the same
-        layout, at a position that is known."""
-        self.counted: set[int] = set()
-        """Leaves with counted changes, by id."""
-        self.rebound: dict[Node, Where | None] = {}
-        """Values of tensors that got other memory (`x.data = value`), with the lines."""
-        self.moves: dict[int, tuple[Traced, Alias]] = {}
-        """(tensor that got other memory, that memory), by id of the tensor, in the order in which they got the last."""
-        self.given_up: dict[int, Leaf] = {}
-        """What stands for the memory that a tensor from outside had at the start, by id of one that got other memory."""
-        self.writers: dict[Node, Node] = {}
-        """Operations whose results replaced an operand, and that operand, which they saved before."""
-        self.passed_on: set[Node] = set()
-        """Gradients that eager mode has in the memory of another one or of a seed, and these."""
         self.freed: set[Node] = set()
         """Operations whose saved values a backward pass freed."""
-        self.versions: dict[Node, int | None] = {}
-        """Number of in-place changes of a value's memory; None where it depends on the run."""
-        self.layouts: dict[Node, Layout | None] = {}
-        """Layouts in eager mode, as far as the function reads them."""
-        self.inferred: set[Node] = set()
-        """Memory of tensors of `inference_mode`."""
-        self.asks_inference = False
-        """Whether Python has asked which these are."""
-        self.changes_inference = False
-        """Whether one of these is changed, which only `inference_mode` allows."""
-        self.ordered = False
-        """Whether a layout was read: the trace then depends on which arguments are row-major."""
-        self.aliases: list[weakref.ref[Alias]] = []
-        self.recorded: list[weakref.ref[Alias]] = []
-        """Those that have a tape of their own, by a recorded change."""
         self.differentiating = False
         self.put_off: list[Any] = []
         """What calls at the end of the run are going to change."""
@@ -178,40 +136,12 @@ class Tracer:
 
     def close(self) -> None:
         """Drop the values, which refer to the tracer, and the arrays of the arguments."""
+        self.memory.close()
         for values in (
-            self.arguments,
-            self.arrays_of,
-            self.captured,
-            self.wrappers,
-            self.grads,
-            self.initial_grads,
-            self.hooks,
-            self.retained,
-        ):
+            self.arguments, self.arrays_of, self.captured, self.wrappers, self.grads, self.initial_grads, self.hooks,
+            self.retained, self.bases, self.leaves, self.taped, self.tracked, self.freed,
+        ):  # fmt: skip
             values.clear()
-        self.shared_views.clear()
-        self.moves.clear()
-        self.given_up.clear()
-        self.shared_arrays.clear()
-        self.bases.clear()
-        self.overwritten.clear()
-        self.followed.clear()
-        self.rebound.clear()
-        self.counted_apart.clear()
-        self.picked.clear()
-        for nodes in (
-            self.leaves,
-            self.taped,
-            self.tracked,
-            self.cut,
-            self.writers,
-            self.passed_on,
-            self.freed,
-            self.versions,
-            self.layouts,
-            self.inferred,
-        ):
-            nodes.clear()
 
     def refuse(self, what: str, *advice: str) -> NoReturn:
         raise TraceError(what, *advice)
@@ -256,15 +186,15 @@ class Tracer:
         leaf = self.bases[number] if number in self.bases else self._placeholder(TensorType(shape, array.dtype), name)
         leaf._parameter = isinstance(given, Tensor) and given._parameter
         if isinstance(given, Tensor) and given._inference:
-            self.inferred.add(leaf.node)
+            self.memory.inferred.add(leaf.node)
         passed = given._data if isinstance(given, Tensor) else given
         if isinstance(passed, np.ndarray) and not passed.flags.c_contiguous:
             steps = tuple([step // passed.itemsize for step in passed.strides])
-            self.layouts[leaf.node] = Layout(passed.shape, steps, 0)
+            self.memory.layouts[leaf.node] = Layout(passed.shape, steps, 0)
         place = self.places.get(number)
         if place is not None:
             view = SharedView(self, self._base(place), place, leaf.node)
-            self.shared_views.append(view)
+            self.memory.shared_views.append(view)
             self.arguments.append((given, view))
             return view
         tracked = isinstance(given, Tensor) and given._tracked
@@ -273,7 +203,7 @@ class Tracer:
                 self.arguments.append((None, leaf))
                 return first
         if tracked:
-            self._track(leaf.node, leaf)
+            self.track(leaf.node, leaf)
             if given._record is not None:
                 self.taped.add(leaf.node)
         self.arguments.append((given, leaf))
@@ -305,7 +235,7 @@ class Tracer:
                 tensor = given if isinstance(given, Tensor) else None
                 found.append(MemoryUse(array, number, label, leaf.changed, leaf.node.where, tensor))
         for tensor, leaf in self.captured.values():
-            label, leaf = tensor.name if tensor.name else "a tensor that it reaches", self.at_start(leaf)
+            label, leaf = tensor.name if tensor.name else "a tensor that it reaches", self.memory.at_start(leaf)
             found.append(MemoryUse(tensor._data, tensor, label, leaf.changed, leaf.node.where, tensor))
         for key, gradient in self.initial_grads.values():
             if gradient is not None and isinstance(key, Tensor):
@@ -322,7 +252,7 @@ class Tracer:
         """A tensor made inside the function: `sg.zeros(3)`."""
         result = Traced(self, append(self.graph, REGISTRY["constant"], (), constant_of(array)).node)
         if modes.now.inference:
-            self.inferred.add(result.node)
+            self.memory.inferred.add(result.node)
         return result.requires_grad_(True) if requires_grad else result
 
     def filled(self, number: np.ndarray, shape: Shape, requires_grad: bool = False) -> Traced:
@@ -341,11 +271,11 @@ class Tracer:
             return self.own(array.tensor) if array.scalar else cast("Traced", array.tensor.detach())
         if self.arrays.existed(array):
             self.arrays.feed(array)
-            return cast("Traced", self._wrapped(array, array).detach())
+            return cast("Traced", self.wrapped(array, array).detach())
         made = self.constant(array.copy())
         owner = owner_of(array)
         self.arrays.shared[id(owner)] = owner
-        self.shared_arrays.append((made, made.node, array, array.copy()))
+        self.memory.shared_arrays.append((made, made.node, array, array.copy()))
         return made
 
     def called(self, function: Callable[..., Result], args: Sequence[Any], named: Mapping[str, Any]) -> Result:
@@ -364,15 +294,6 @@ class Tracer:
     def _read_anew(self, x: Any, kinds: str) -> Any:
         known = isinstance(x, np.ndarray) and x.dtype.kind in kinds and self.arrays.existed(x)
         return self.array(x) if known else x
-
-    def check_shared(self) -> None:
-        """Raises TraceError for a change of memory that a tensor shares with an array which the function made."""
-        for made, node, array, copy in self.shared_arrays:
-            if made.node is not node or contents(array) != contents(copy):
-                self.refuse(
-                    "an array that a compiled function makes is changed after a tensor shares its memory",
-                    "use sg.tensor(array), which is a copy",
-                )
 
     listed = staticmethod(listed)
 
@@ -418,9 +339,9 @@ class Tracer:
         leaf = self.variable(tensor, tensor.name if tensor.name else f"tensor{len(self.captured)}")
         self.captured[id(tensor)] = tensor, leaf
         if tensor._tracked:
-            self._track(leaf.node, tensor)
+            self.track(leaf.node, tensor)
         if tensor._inference:
-            self.inferred.add(leaf.node)
+            self.memory.inferred.add(leaf.node)
         return leaf
 
     def _check_not_argument(self, tensor: Tensor) -> None:
@@ -438,13 +359,13 @@ class Tracer:
         cell = Cell(name, type_of(tensor) if kind is None else kind, tensor=tensor)
         return Leaf(self, append(self.graph, REGISTRY["variable"], (), {"cell": cell}, name=name).node)
 
-    def _wrapped(self, owner: Any, array: np.ndarray) -> Leaf:
+    def wrapped(self, owner: Any, array: np.ndarray) -> Leaf:
         """The variable for the memory of an array, or of a detached tensor, that existed before."""
         if id(owner) not in self.wrappers:
             self.wrappers[id(owner)] = owner, wrap(array)
         return self.value(self.wrappers[id(owner)][1])
 
-    def _track(self, node: Node, key: Any) -> None:
+    def track(self, node: Node, key: Any) -> None:
         self.tracked.add(node)
         self.leaves[node] = key
 
@@ -462,7 +383,7 @@ class Tracer:
 
     def make_leaf(self, x: Traced) -> None:
         """x requires grad from here on."""
-        self._track(x.node, x)
+        self.track(x.node, x)
 
     def apply(self, op: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -> Traced:
         """Append an op. Eager operands enter as variables."""
@@ -484,7 +405,7 @@ class Tracer:
             base = args[0] if isinstance(args[0], Traced) else self.value(args[0]) if isinstance(args[0], Tensor) else None
             if base is not None:
                 view = TracedView(self, base, made)
-                self.aliases.append(weakref.ref(view))
+                self.memory.aliases.append(weakref.ref(view))
                 return view
         return Traced(self, made)
 
@@ -498,24 +419,8 @@ class Tracer:
             return None
         found: Traced = opened[0]
         if op.aliases:
-            self.picked[found.node] = append(self.graph, op, (base.node,), opened[1]).node
+            self.memory.picked[found.node] = append(self.graph, op, (base.node,), opened[1]).node
         return found
-
-    def check_picked(self, values: Iterable[Traced]) -> None:
-        """Raises TraceError for values that outlive the trace and that eager mode has in the memory of something else."""
-        nodes = [memory_node(x.node) for x in values] if self.picked else []
-        if any(node in self.picked for node in nodes):
-            self.refuse_picked()
-
-    def refuse_picked(self) -> NoReturn:
-        self.refuse("the memory of a view at a position that differs between calls is asked for, or outlives the trace")
-
-    def lost(self, node: Node) -> bool:
-        """Whether eager mode has a value at a position that differs between runs, in memory that has changed since."""
-        if not self.picked or memory_node(node) not in self.picked:
-            return False
-        memory = self.memory(node)
-        return memory in self.overwritten or memory in self.followed or memory in self.rebound
 
     def number(self, x: Traced) -> Any:
         """The number of a tensor of one element."""
@@ -576,10 +481,10 @@ class Tracer:
         if modes.now.grad:
             self.tracked.update(new for new in self.graph.nodes[first:] if flows(new, self.tracked.__contains__))
         if modes.now.inference:
-            self.inferred.update(self.graph.nodes[first:])
-        elif self.inferred:
+            self.memory.inferred.update(self.graph.nodes[first:])
+        elif self.memory.inferred:
             for new in self.graph.nodes[first:]:
-                if new in self.tracked and any(self.is_inference(i) for i in new.inputs):
+                if new in self.tracked and any(self.memory.is_inference(i) for i in new.inputs):
                     self._check_kept(new)
         return node
 
@@ -595,14 +500,8 @@ class Tracer:
         ]
         result: Any = FreedTensor(node.type.shape, node.type.dtype)
         reads, _ = positions_read(Record(node.op, tuple(operands), node.attrs, result))
-        if any(self.is_inference(node.inputs[i]) for i in reads):
+        if any(self.memory.is_inference(node.inputs[i]) for i in reads):
             raise misuse.inference_saved()
-
-    def is_inference(self, node: Node) -> bool:
-        """Whether a value is a tensor of `inference_mode`. What a check of an index gives is the index."""
-        while node.op.checks:
-            node = node.inputs[0]
-        return self.memory(node) in self.inferred
 
     def operand(self, x: Any) -> Any:
         if isinstance(x, Tensor):
@@ -621,7 +520,7 @@ class Tracer:
                 return x.copy()  # which Python may change later
             if x.flags.c_contiguous and x.dtype.isnative:
                 self.arrays.feed(x)
-                return self.own(self._wrapped(x, x))
+                return self.own(self.wrapped(x, x))
             self.observer.read_array(x)  # its values become a constant of the graph
         return x
 
@@ -637,33 +536,6 @@ class Tracer:
                 "return it from the compiled function; what Python stores elsewhere while tracing has no value",
             )
 
-    def check_view(self, x: Traced) -> None:
-        """Raises TraceError for a view whose base was changed in place: eagerly it would show the change."""
-        if not (self.overwritten or self.followed) or self.differentiating:
-            return
-        memory = self.memory(x.node)
-        if memory is not x.node and (memory in self.overwritten or memory in self.followed):
-            self.refuse(
-                f"{x.describe()} is a view of a tensor that was changed in place after it was taken",
-                "take the view again after the change",
-            )
-
-    def detach(self, x: Any, kind: type[Alias] = Alias) -> Traced:
-        """The same memory without the tape."""
-        if isinstance(x, Tensor):
-            x = self._wrapped(x, x._data) if x._record is not None else self.value(x)
-        alias = kind(self, x)
-        self.aliases.append(weakref.ref(alias))
-        return alias
-
-    def data(self, x: Any) -> Traced:
-        """`x.data`: as `detach`, and changes of it are counted apart."""
-        return self.detach(x, DataAlias)
-
-    def counts(self, node: Node) -> Node:
-        """The value whose changes are counted for another one: that of its memory, or of `x.data` which it was taken from."""
-        return memory_node(node, self.counted_apart)
-
     # subgraphs of loops and branches -----------------------------------------------------------------------------------
 
     @property
@@ -674,8 +546,7 @@ class Tracer:
 
     def marks(self) -> Any:
         """State that a subgraph must not change: values from before, and gradients. Compared before and after."""
-        for alias in (*self.shared_views, *(known for reference in self.aliases if (known := reference()) is not None)):
-            alias.node  # noqa: B018 - its present value is computed outside of the subgraph
+        self.memory.settle()
         leaves = [leaf for _, leaf in (*self.arguments, *self.captured.values())]
         changed = frozenset((id(leaf), leaf.node) for leaf in leaves if leaf.changed)
         return changed, frozenset((key, id(value)) for key, (_, value) in self.grads.items())
@@ -684,199 +555,6 @@ class Tracer:
         """Floating parameters of a subgraph require grad: whether a gradient is needed depends on the operands."""
         if modes.now.grad:
             self.tracked.update(p.node for p in params if p.dtype.kind in INEXACT)
-
-    # in-place changes -------------------------------------------------------------------------------------------------
-
-    def in_one_memory(self, target: Any, other: Any) -> tuple[Layout, Layout] | None:
-        """The layouts of two values in one memory of eager mode; None for others."""
-        x, y = (self.value(v) if isinstance(v, Tensor) else v for v in (target, other))
-        if not (isinstance(x, Traced) and isinstance(y, Traced)) or x.dtype != y.dtype:
-            return None
-        if self.memory(x.node) is not self.memory(y.node):
-            return None
-        return self.layout(x), self.layout(y)
-
-    def meet(self, target: Any, other: Any) -> bool:
-        """Whether eager mode may have two values in the same part of a memory."""
-        layouts = self.in_one_memory(target, other)
-        if layouts is None:
-            return False
-        a, b = (layout.span for layout in layouts)
-        return a.start < b.stop and b.start < a.stop
-
-    def lose(self, nodes: Iterable[Node], since: int, value: Any) -> None:
-        """Eager mode has lost these values, and those computed from them among the nodes from that number on, but for the
-        result `value`."""
-        lost = {*nodes}
-        for node in self.graph.nodes[since:]:
-            if not lost.isdisjoint(node.inputs) and node is not value.node:
-                lost.add(node)
-        self.overwritten.update(dict.fromkeys(lost, user_line()))
-
-    def layout(self, x: Traced) -> Layout:
-        """The layout of a value in eager mode. The trace then depends on which arguments are row-major."""
-        self.ordered = True
-        layout = self._layout(x.node)
-        if layout is None:
-            raise no_extent(x)
-        return layout
-
-    def _layout(self, node: Node) -> Layout | None:
-        return layout_of(node, self.layouts, self.picked)
-
-    def memory(self, node: Node) -> Node:
-        """As `memory_node`, of views at positions that differ between runs as well."""
-        node = memory_node(node)
-        while node in self.picked:
-            node = memory_node(self.picked[node])
-        return node
-
-    def version(self, x: Traced) -> int | None:
-        """Number of in-place changes of a value's memory; None for memory that existed before the run."""
-        memory = self.memory(x.node)
-        known = self.counts(x.node) is memory and memory.op.leaf not in ("placeholder", "variable")
-        return self.versions.get(memory, 0) if known else None
-
-    def check_inplace(self, target: Any) -> None:
-        """Raises GradientError, as eager mode does, for a change that can't be recorded."""
-        x = self.value(target) if isinstance(target, Tensor) else target
-        root = x.root if isinstance(x, TracedView) else x
-        if not modes.now.grad or isinstance(root, Alias):
-            return
-        link = x
-        while isinstance(link, TracedView):
-            if not link.follows():
-                return  # it has memory of its own
-            link = link.base
-        if isinstance(x, TracedView):
-            x.check_recorded(False)
-        if self.is_leaf(x.node):
-            raise misuse.leaf_changed(view=False)
-        if x.is_view and self.is_leaf(memory_node(x.node)):
-            raise misuse.leaf_changed(view=True)
-
-    def assign(self, target: Any, value: Any, name: str = "set") -> None:
-        """Change an eager or a traced tensor in place: it has another node from here on."""
-        x = self.value(target) if isinstance(target, Tensor) else target
-        self.check_inplace(x)
-        if isinstance(target, Tensor):
-            check_writeable(target, name)
-        if self.inferred and self.is_inference(x.node):
-            if not modes.now.inference:
-                raise misuse.inference_changed()
-            self.changes_inference = True
-        if x.is_view and any(step == 0 and d > 1 for d, step in zip(x.shape, self.layout(x).strides, strict=True)):
-            raise misuse.read_only(name)
-        if isinstance(x, TracedView):
-            if x.spreads():
-                raise misuse.read_only(name)
-            x.check_recorded(isinstance(value, (Traced, Tensor)) and value.requires_grad)
-        self.overwrite(x, value)
-
-    def overwrite(self, x: Traced, value: Any, same_memory: bool = True) -> None:
-        """Give x another value, in its memory or in memory of its own. Raises TraceError where others share the memory."""
-        aliases: list[Alias] = []
-        lies: Alias | None = None
-        """The memory that the tensor was given last."""
-        while isinstance(x, Alias) or id(x) in self.moves:
-            if not isinstance(x, Alias):
-                x = lies = self.moves[id(x)][1]
-            if not isinstance(x, TracedView) or x.follows():
-                aliases.append(x)
-            x = x.base
-        self.check_picked([x])
-        detached = any(alias.detaches for alias in aliases)
-        if not isinstance(x, Leaf) and ((detached and x.requires_grad) or x.is_view):
-            self.refuse(
-                f"an in-place change of {x.describe()}, which shares memory with another tensor, can't be traced",
-                "write y = f(y), or change a clone()",
-            )
-        if same_memory and memory_node(x.node) in self.passed_on:
-            self.refuse(
-                f"an in-place change of {x.describe()} can't be traced: grad() returned a gradient in the memory of its "
-                "grad_outputs, of another gradient, or of a part that is repeated, as PyTorch does",
-                "write g = f(g), or change a clone()",
-            )
-        recorded = same_memory and modes.now.grad and not detached
-        if not recorded and x.node in self.tracked and not self.is_leaf(x.node):
-            self._refuse_unrecorded(x)
-        written = aliases[0] if aliases else x
-        made = value.node if isinstance(value, Traced) and value.dtype == x.dtype else None
-        cast = F.astype(self.operand(value), written.dtype)
-        value = F.broadcast_to(cast, written.shape) if None not in written.shape else F.broadcast_like(cast, written)
-        apart: tuple[Alias, Any] | None = None
-        """The innermost alias without the tape of its base, and its value."""
-        for alias in aliases:
-            if alias.detaches and apart is None:
-                apart = alias, value
-            value = alias.within(value)
-        if apart is not None and isinstance(apart[0], SharedView) and modes.now.grad and apart[1].requires_grad:
-            self.refuse(
-                f"{written.describe()}, which shares memory with another argument, is changed by a value that requires grad",
-                ADVICE,
-            )
-        if apart is not None and apart[0] is lies and modes.now.grad and apart[1].requires_grad:
-            self.refuse(f"{written.describe()}, which was given other data, is changed by a value that requires grad")
-        taped = apart[0] if apart is not None and modes.now.grad and apart[1].requires_grad else None
-        for known in filter(None, (reference() for reference in self.recorded)):
-            if known is not taped and known.requires_grad and self._root(known) is x:
-                self._refuse_unrecorded(known)
-        if detached or not same_memory:
-            value = F.stop_gradient(value)
-        memory, count = memory_node(x.node), self.version(x)
-        data = next((alias for alias in aliases if isinstance(alias, DataAlias)), None)
-        if same_memory:
-            line = user_line()
-            self.overwritten.update(dict.fromkeys([memory] if data is None else data.values, line))
-            views = [view for view in self.shared_views if view.base is x]
-            self.overwritten.update((memory_node(view.seen), line) for view in views if view.seen is not None)
-            if made is not None and written.node in made.inputs:
-                self.writers[made] = written.node
-        key, layout = None if x.node in self.taped else self.leaves.get(x.node), self._layout(x.node)
-        flows, former = recorded and x.node in self.tracked, x.node
-        x.node = self.own(value).node
-        if self.inferred:
-            (self.inferred.add if memory in self.inferred else self.inferred.discard)(x.node)
-        if same_memory and self.counted_apart:
-            self.followed[memory] = x.node
-        if data is None:
-            self.counted.add(id(x))
-        if flows:  # a value without a gradient leaves it on the tape
-            self.tracked.add(x.node)
-        if same_memory:
-            self.layouts[x.node] = layout
-        self.versions[x.node] = None if count is None else count + (data is None)
-        if key is not None:  # a version of the leaf
-            self._track(x.node, key)
-        if apart is not None and taped is not None:
-            taped.records(self.own(apart[1]))
-            self.recorded.append(weakref.ref(taped))
-        for moved, memory_now in self.moves.values():
-            if moved.node.inputs[0] is not memory_now.node:
-                self._follow(moved, memory_now)
-        if same_memory and self.retained:
-            self.keep_retained(former, x.node)
-            for reference in self.aliases:
-                view = reference()
-                if isinstance(view, TracedView) and view.root is x:
-                    view.node  # noqa: B018 - its present value
-
-    def _root(self, x: Traced) -> Traced:
-        """The tensor that a change of x gives another value."""
-        while isinstance(x, Alias) or id(x) in self.moves:
-            x = x.base if isinstance(x, Alias) else self.moves[id(x)][1]
-        return x
-
-    def _refuse_unrecorded(self, x: Traced) -> NoReturn:
-        self.refuse(
-            f"an unrecorded in-place change of {x.describe()}, which is a result that requires grad, can't be traced: its "
-            "gradient would go to what it was made of, past the change",
-            "change a clone() of its detach(), or make the change outside of sg.no_grad()",
-        )
-
-    def assign_item(self, target: Any, key: Any, value: Any) -> None:
-        """`target[key] = value`."""
-        assign_item(self, target, met(key), met(value))
 
     def keep_retained(self, former: Node, node: Node) -> None:
         """`retain_grad` of a tensor holds for the value that an in-place change gave it."""
@@ -887,157 +565,6 @@ class Tracer:
     def own(self, value: Any) -> Traced:
         """The value in a node of its own: in eager mode it would have memory of its own."""
         return self.apply(REGISTRY["identity"], (value,), {})
-
-    def set_data(self, x: Any, value: Any) -> None:
-        """`x.data = value`: x lies in the memory of the value from here on. Tensors that share the former memory keep it."""
-        target = self.value(x) if isinstance(x, Tensor) else x
-        if not hasattr(value, "shape"):
-            value = np.asarray(value, target.dtype)
-        misuse.check_holds(value.dtype, target.requires_grad)
-        if isinstance(value, Traced):
-            self.check_picked([value])
-        if value.shape != target.shape or value.dtype != target.dtype:
-            self.refuse(
-                f"x.data = value can't change shape or dtype inside a compiled function: {shape_text(target.shape)} "
-                f"{target.dtype} has to stay, got {shape_text(value.shape)} {value.dtype}",
-                "use a new tensor, or do it outside",
-            )
-        if target.requires_grad and (isinstance(target, Alias) or not self.is_leaf(target.node)):
-            self._refuse_unrecorded(target)
-        memory = cast("Alias", self.data(value if isinstance(value, (Tensor, Symbol)) else self.shared(value)))
-        root, steps = memory_of(memory, (id(target),))
-        stays = root is target and all(step.op is None for step in steps)  # as in `x.data += y`
-        if not stays:
-            self._check_moved(target)
-            self._give_up(target)
-        if isinstance(target, Alias):
-            if not stays:
-                target.base, target._seen = memory, None
-                if isinstance(target, TracedView):
-                    target.maker = None
-            return
-        self.rebound[target.node] = user_line()
-        _, former = self.moves.pop(id(target), (None, None))
-        if stays and former is None:
-            self.overwrite(target, value, same_memory=False)
-            return
-        self.moves[id(target)] = target, former if stays and former is not None else memory
-        self._follow(*self.moves[id(target)])
-
-    def relay(self, target: Any, view: Any, name: str, back: Any) -> None:
-        """Let x take over the layout of a view of itself; see `eager/layout_changes.py`. Tensors from outside are refused: each
-        call of the function would have one of another shape."""
-        x = self._of_one_layout(target, name)
-        if view is x:
-            return
-        if isinstance(x, TracedView):
-            if not isinstance(view, TracedView) or view.base is not x or not x.follows():
-                self._refuse_layout(x, name)
-            assert x.maker is not None
-            inner = TracedView(self, x.base, x.maker)
-            inner.unrecorded, inner._fresh, inner._seen = x.unrecorded, x._fresh, x._seen
-            self.aliases.append(weakref.ref(inner))
-            self._leave_to(inner, x)
-            x.base, x.maker, x._seen = inner, view.maker, None
-            return
-        if back is None or (x.requires_grad and not modes.now.grad):
-            self._refuse_layout(x, name)
-        memory, count, former = memory_node(x.node), self.version(x), x.node
-        layout = self._layout(view.node)
-        followers = [alias for alias in self._followers(x) if alias is not view]
-        x.node = self.own(view).node
-        self.overwritten[memory] = user_line()
-        self.counted.add(id(x))
-        self.layouts[x.node] = layout
-        self.versions[x.node] = None if count is None else count + 1
-        self.keep_retained(former, x.node)
-        if followers:
-            self._leave_to(back(x), x)
-
-    def resize(self, target: Any, shape: Shape, name: str) -> None:
-        """Give x this shape; its elements are those that it has, or 0."""
-        x = self._of_one_layout(target, name)
-        if isinstance(x, Alias) or self._followers(x) or x.requires_grad:
-            self._refuse_layout(x, name)
-        given, size = int(x.numel()), int(np.prod(shape))
-        flat = F.reshape(x, (-1,))
-        if size <= given:
-            flat = flat[:size]
-        else:
-            flat = F.concatenate([flat, self.constant(np.zeros(size - given, x.dtype))])
-        self.overwritten[memory_node(x.node)] = user_line()
-        self.counted.add(id(x))
-        x.node = self.own(F.reshape(flat, shape)).node
-
-    def _of_one_layout(self, target: Any, name: str) -> Any:
-        """The traced tensor of one whose layout changes. Raises TraceError unless the trace has made it."""
-        x = self.value(target) if isinstance(target, Tensor) else target
-        if isinstance(x, Leaf) or id(x) in self.moves or (isinstance(x, Alias) and not isinstance(x, TracedView)):
-            self._refuse_layout(x, name)
-        self.check_picked([x])
-        return x
-
-    def _refuse_layout(self, x: Traced, name: str) -> NoReturn:
-        self.refuse(f"{name} of {x.describe()}, which others see, can't be traced", "write y = f(x) for a new tensor")
-
-    def _followers(self, x: Traced) -> list[Alias]:
-        """The views and detached aliases that were taken of x."""
-        return [alias for reference in self.aliases if (alias := reference()) is not None and alias.base is x]
-
-    def _leave_to(self, other: Traced, x: Traced) -> None:
-        """Let the views of x be views of another tensor."""
-        for alias in self._followers(x):
-            if alias is not other:
-                alias.base, alias._seen = other, None
-
-    def _check_moved(self, target: Traced) -> None:
-        """Raises TraceError for other data of a tensor whose memory is bound in other ways, too."""
-        if any(view is target or view.base is target for view in self.shared_views):
-            self.refuse(
-                f"{target.describe()} shares memory with another argument of the compiled function: it can't be given other "
-                "data inside",
-                "pass a clone() of one of them",
-            )
-        if any(gradient is target for _, gradient in (*self.grads.values(), *self.initial_grads.values())):
-            self.refuse("a gradient can't be given other data inside a compiled function", "write x.grad = value")
-
-    def _give_up(self, x: Traced) -> None:
-        """Leave the memory of x to its aliases."""
-        aliases = self._followers(x)
-        for alias in aliases:
-            alias.node  # noqa: B018 - its present value, which stays
-        former: Traced
-        if id(x) in self.moves:
-            former = self.moves[id(x)][1]
-        elif isinstance(x, TracedView) and x.follows():
-            assert x.maker is not None
-            former = TracedView(self, x.base, x.maker)
-            former.unrecorded, former._fresh, former._seen = x.unrecorded, x.node, x._seen
-            self.aliases.append(weakref.ref(former))
-        elif isinstance(x, TracedView):
-            former = x.base
-        elif isinstance(x, Alias):
-            former = self.detach(x.base, type(x))
-        elif isinstance(x, Leaf):
-            former = self.given_up[id(x)] = Leaf(self, x.node)
-            former.origin = x.origin
-        else:
-            former = Traced(self, x.node)
-        for alias in aliases:
-            alias.base, alias._seen = former, former.node
-
-    def _follow(self, x: Traced, memory: Alias) -> None:
-        """x has the value that its memory has now."""
-        key = self.leaves.get(x.node)
-        x.node = F.stop_gradient(memory).node
-        self.cut.add(x.node)
-        self.versions[x.node] = None
-        if key is not None:
-            self._track(x.node, key)
-
-    def at_start(self, x: Leaf) -> Leaf:
-        """What stands for the memory that a tensor from outside had at the start: itself, if it kept it."""
-        return self.given_up.get(id(x), x)
 
     # gradients ----------------------------------------------------------------------------------------------------------
 

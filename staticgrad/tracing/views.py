@@ -78,7 +78,7 @@ class TracedView(Alias):
         below = self.maker.inputs[0]
         if open_in_rows(below):
             return True
-        layout = self.tracer.layout(Traced(self.tracer, below))
+        layout = self.tracer.memory.layout(Traced(self.tracer, below))
         return self.maker.op.emit.rule(self.maker, layout) is not None or reshaped(layout, self.maker.type.shape) is not None
 
     @property
@@ -168,9 +168,9 @@ def memory_of(x: Any, owners: Container[int]) -> tuple[Any, list[ViewOperation]]
     steps: list[ViewOperation] = []
     while id(x) not in owners:
         if not isinstance(x, Alias):
-            if not isinstance(x, Traced) or id(x) not in x.tracer.moves:
+            if not isinstance(x, Traced) or id(x) not in x.tracer.memory.moves:
                 break
-            x = x.tracer.moves[id(x)][1]
+            x = x.tracer.memory.moves[id(x)][1]
             continue
         if isinstance(x, TracedView):
             x.node  # noqa: B018 - a reshape that had to copy has memory of its own from here on
@@ -219,7 +219,7 @@ def _known_layout(root: Traced) -> Layout | None:
     """The layout in eager mode; None where an extent varies."""
     if not root.node.type.static or any(type(d) is not int for d in root.node.type.shape):
         return None
-    return root.tracer.layout(root)
+    return root.tracer.memory.layout(root)
 
 
 def _room(layout: Layout, dtype: np.dtype) -> np.ndarray:
@@ -252,10 +252,10 @@ def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
         if isinstance(part, TracedView) and part.same_place(value):
             return  # x[i] += v has changed x already
         check_overlap(part, value, "setitem")
-        tracer.assign(part, in_place_of(part, _fitted(value, part.shape, x.dtype)), "setitem")
+        tracer.memory.assign(part, in_place_of(part, _fitted(value, part.shape, x.dtype)), "setitem")
         return
     if len(keys) == 1 and _is_mask(key) and not _is_known(key):
-        tracer.assign(x, _masked(x, key, value), "setitem")
+        tracer.memory.assign(x, _masked(x, key, value), "setitem")
         return
     numbers = np.arange(int(np.prod(x.shape)), dtype=np.int64).reshape(x.shape)
     if any(isinstance(k, (Symbol, Tensor)) for k in keys):
@@ -266,7 +266,7 @@ def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
     if not spread.size:
         return
     flat = written(F.reshape(x, (-1,)), F.reshape(places, (-1,)), spread)
-    tracer.assign(x, F.reshape(flat, x.shape), "setitem")
+    tracer.memory.assign(x, F.reshape(flat, x.shape), "setitem")
 
 
 def _is_basic(k: Any) -> bool:

@@ -484,6 +484,21 @@ def test_gradients_of_changes_by_views_of_the_same_memory(name):
         np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=1e-12)
 
 
+def test_a_detached_tensor_with_a_tape_of_its_own_is_apart_from_other_changes():
+    def step(x, w):
+        y, z = x.detach(), x * 1
+        y.mul_(w)
+        z.add_(1)
+        (y * z).sum().backward()
+        return z
+
+    outcomes = []
+    for f in (sg.compile(step), step):
+        w = sg.tensor([2.0, 3.0], requires_grad=True)
+        outcomes.append((f(sg.tensor([1.0, 4.0]), w).tolist(), w.grad.tolist()))
+    assert outcomes[0] == outcomes[1] == ([2.0, 5.0], [2.0, 20.0])
+
+
 @pytest.mark.parametrize("on_break", ["error", "split"])
 def test_traced_tensors_have_the_name_of_their_class(on_break):
     w, names = sg.ones(2, requires_grad=True), []
