@@ -3,6 +3,36 @@
 A group is timed before anything is mended for its kinds: `python -m benchmarks --unseen 1`. Importing this registers them.
 """
 
-from . import decisions, densities, language, physics, relations, sequences, speech, tables, vision
+from . import (
+    curves,
+    decisions,
+    densities,
+    language,
+    physics,
+    plans,
+    relations,
+    routing,
+    scenes,
+    sequences,
+    spaces,
+    speech,
+    tables,
+    vision,
+)
 
-__all__ = ["decisions", "densities", "language", "physics", "relations", "sequences", "speech", "tables", "vision"]
+__all__ = [
+    "curves",
+    "decisions",
+    "densities",
+    "language",
+    "physics",
+    "plans",
+    "relations",
+    "routing",
+    "scenes",
+    "sequences",
+    "spaces",
+    "speech",
+    "tables",
+    "vision",
+]
