@@ -15,6 +15,7 @@ from . import keras as keras
 from . import layers as layers
 from . import linalg as linalg
 from . import logging as logging
+from . import lookup as lookup
 from . import losses as losses
 from . import manip as manip
 from . import math as math
@@ -223,6 +224,8 @@ from .linalg import sqrtm as matrix_square_root
 from .linalg import svd as svd
 from .linalg import trace as trace
 from .linalg import triangular_solve as matrix_triangular_solve
+from .lookup import initialize_all_tables as initialize_all_tables
+from .lookup import tables_initializer as tables_initializer
 from .math import accumulate_n as accumulate_n
 from .math import add_n as add_n
 from .math import arg_max as arg_max
@@ -367,7 +370,6 @@ from .state import executing_eagerly_outside_functions as executing_eagerly_outs
 from .state import guarantee_const as guarantee_const
 from .state import identity_n as identity_n
 from .state import init_scope as init_scope
-from .state import initialize_all_tables as initialize_all_tables
 from .state import initialize_local_variables as initialize_local_variables
 from .state import is_tensor as is_tensor
 from .state import is_variable_initialized as is_variable_initialized
@@ -376,7 +378,6 @@ from .state import op_scope as op_scope
 from .state import report_uninitialized_variables as report_uninitialized_variables
 from .state import resource_variables_enabled as resource_variables_enabled
 from .state import switch_case as switch_case
-from .state import tables_initializer as tables_initializer
 from .state import timestamp as timestamp
 from .state import variable_creator_scope as variable_creator_scope
 from .strings import as_string as as_string
@@ -384,8 +385,12 @@ from .strings import decode_raw as decode_raw
 from .strings import join as string_join
 from .strings import reduce_join as reduce_join
 from .strings import regex_replace as regex_replace
+from .strings import string_split as string_split
+from .strings import string_to_hash_bucket as string_to_hash_bucket
 from .strings import strip as string_strip
 from .strings import substr as substr
+from .strings import to_hash_bucket_fast as string_to_hash_bucket_fast
+from .strings import to_hash_bucket_strong as string_to_hash_bucket_strong
 from .strings import to_number as string_to_number
 from .tensor_array import TensorArray as TensorArray
 from .variable_scopes import AUTO_REUSE as AUTO_REUSE
@@ -563,7 +568,7 @@ __all__ = [
     "int64", "int8", "invert_permutation", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor",
     "is_strictly_increasing", "is_symbolic_tensor", "is_tensor", "is_variable_initialized", "keras", "layers", "lbeta",
     "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace", "local_variables", "local_variables_initializer",
-    "log", "log1p", "log_sigmoid", "logging", "logical_and", "logical_not", "logical_or", "logical_xor", "losses",
+    "log", "log1p", "log_sigmoid", "logging", "logical_and", "logical_not", "logical_or", "logical_xor", "lookup", "losses",
     "make_template", "manip", "map_fn", "math", "matmul", "matrix_band_part", "matrix_determinant", "matrix_diag",
     "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_solve_ls", "matrix_square_root",
     "matrix_transpose", "matrix_triangular_solve", "maximum", "meshgrid", "metrics", "min_max_variable_partitioner",
@@ -588,13 +593,14 @@ __all__ = [
     "sparse_retain", "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum", "sparse_slice", "sparse_softmax",
     "sparse_split", "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense", "sparse_to_indicator",
     "sparse_transpose", "split", "sqrt", "square", "squared_difference", "squeeze", "stack", "stop_gradient",
-    "strided_slice", "string", "string_join", "string_strip", "string_to_number", "strings", "sub", "substr", "subtract",
-    "summary", "svd", "switch_case", "tables_initializer", "tan", "tanh", "tensor_scatter_add", "tensor_scatter_nd_add",
-    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update",
-    "tensor_scatter_sub", "tensor_scatter_update", "tensordot", "test", "tile", "timestamp", "to_double", "to_float",
-    "to_int32", "to_int64", "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
-    "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint16", "uint32", "uint64", "uint8",
-    "uniform_unit_scaling_initializer", "unique", "unique_with_counts", "unravel_index", "unsorted_segment_max",
+    "strided_slice", "string", "string_join", "string_split", "string_strip", "string_to_hash_bucket",
+    "string_to_hash_bucket_fast", "string_to_hash_bucket_strong", "string_to_number", "strings", "sub", "substr",
+    "subtract", "summary", "svd", "switch_case", "tables_initializer", "tan", "tanh", "tensor_scatter_add",
+    "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update", "tensor_scatter_sub", "tensor_scatter_update", "tensordot", "test", "tile", "timestamp",
+    "to_double", "to_float", "to_int32", "to_int64", "trace", "train", "trainable_variables", "transpose", "truediv",
+    "truncated_normal", "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint16", "uint32", "uint64",
+    "uint8", "uniform_unit_scaling_initializer", "unique", "unique_with_counts", "unravel_index", "unsorted_segment_max",
     "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n",
     "unsorted_segment_sum", "unstack", "variable_axis_size_partitioner", "variable_creator_scope", "variable_op_scope",
     "variable_scope", "variables_initializer", "variance_scaling_initializer", "vectorized_map", "verify_tensor_all_finite",

@@ -81,6 +81,7 @@ NAMES: dict[str, dict[str, str]] = {
             matrix_inverse=inv matrix_set_diag=set_diag matrix_solve=solve matrix_solve_ls=lstsq
             matrix_square_root=sqrtm matrix_transpose matrix_triangular_solve=triangular_solve qr self_adjoint_eig=eigh
             self_adjoint_eigvals=eigvalsh svd trace""",
+        "lookup": "initialize_all_tables tables_initializer",
         "math": """
             *ALIASES *BINARY *CASTS *REDUCTIONS *UNARY accumulate_n add_n arg_max arg_min argmax argmin cast
             clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value count_nonzero cumprod cumsum div
@@ -119,13 +120,14 @@ NAMES: dict[str, dict[str, str]] = {
             enable_eager_execution enable_resource_variables enable_tensor_equality enable_v2_behavior ensure_shape
             executing_eagerly executing_eagerly_outside_functions GIT_VERSION GRAPH_DEF_VERSION
             GRAPH_DEF_VERSION_MIN_CONSUMER GRAPH_DEF_VERSION_MIN_PRODUCER guarantee_const identity_n init_scope
-            initialize_all_tables initialize_local_variables is_tensor is_variable_initialized
+            initialize_local_variables is_tensor is_variable_initialized
             MONOLITHIC_BUILD no_regularizer op_scope report_uninitialized_variables
-            resource_variables_enabled switch_case tables_initializer timestamp
+            resource_variables_enabled switch_case timestamp
             variable_creator_scope VariableAggregation VariableSynchronization VERSION""",
         "strings": """
-            as_string decode_raw reduce_join regex_replace string_join=join string_strip=strip string_to_number=to_number
-            substr""",
+            as_string decode_raw reduce_join regex_replace string_join=join string_split string_strip=strip
+            string_to_hash_bucket string_to_hash_bucket_fast=to_hash_bucket_fast
+            string_to_hash_bucket_strong=to_hash_bucket_strong string_to_number=to_number substr""",
         "tensor_array": "TensorArray",
         "variable_scopes": """
             AUTO_REUSE create_partitioned_variables get_local_variable get_variable get_variable_scope make_template
@@ -142,6 +144,12 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "bitwise": {
         "math": "*BITS invert",
+    },
+    "contrib.lookup": {
+        "lookup": """
+            HashTable index_table_from_file index_table_from_tensor index_to_string_table_from_file
+            index_to_string_table_from_tensor KeyValueTensorInitializer LookupInterface MutableHashTable TextFileIndex
+            TextFileInitializer""",
     },
     "contrib.rnn": {
         "nn.rnn": "static_bidirectional_rnn static_rnn",
@@ -175,7 +183,7 @@ NAMES: dict[str, dict[str, str]] = {
         "nn.spatial": "extract_image_patches",
     },
     "initializers": {
-        "state": "tables_initializer",
+        "lookup": "tables_initializer",
         "variables": """
             global_variables=global_variables_initializer local_variables=local_variables_initializer
             variables=variables_initializer""",
@@ -301,7 +309,7 @@ SPACES = (
     "contrib", "contrib.crf", "contrib.distributions", "contrib.framework", "contrib.layers", "contrib.learn",
     "contrib.learn.datasets", "contrib.learn.preprocessing", "contrib.legacy_seq2seq", "contrib.losses", "contrib.metrics",
     "contrib.opt", "contrib.slim", "contrib.slim.evaluation", "contrib.slim.learning", "debugging", "distributions", "errors",
-    "gfile", "keras", "losses", "metrics", "nest", "nn.rnn_cell", "strings", "summary", "test",
+    "gfile", "keras", "lookup", "losses", "metrics", "nest", "nn.rnn_cell", "strings", "summary", "test",
 )  # fmt: skip
 """The other namespaces: each has the names that its module defines."""
 
@@ -348,7 +356,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "strings and files": (
         "string decode_ encode_ parse_ read_file serialize_ deserialize_ match_filenames "
         "matching_files TFRecord TextLine FixedLength WholeFile VarLen IdentityReader LMDBReader ReaderBase write_file "
-        "fingerprint ngrams unicode_ bytes_split to_hash unsorted_segment_join",
+        "fingerprint ngrams unicode_ bytes_split unsorted_segment_join",
         "read files in Python and feed arrays, or use tf.data.Dataset.from_generator; tf.strings has what else there is",
     ),
     "other number formats": (

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .arrays import identity
-from .control import cond, no_op
+from .control import cond
 from .core import ArgumentError, F, TensorType, bool_, float64, static, using
 from .errors import FailedPreconditionError
 from .graph import get_default_graph, name_scope
@@ -61,14 +61,6 @@ def assert_variables_initialized(var_list: Any = None) -> Operation:
 
 
 initialize_local_variables = local_variables_initializer
-
-
-def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """Does nothing: there are no tables."""
-    return no_op(name)
-
-
-initialize_all_tables = tables_initializer
 
 
 class VariableSynchronization:

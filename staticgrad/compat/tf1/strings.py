@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from .core import TensorType, UnrankedType, apply, python_call_op, state, using
-from .dtypes import DType, as_dtype, float32, int32, numbers, string
+from .dtypes import DType, as_dtype, float32, int32, int64, numbers, string
 from .elements import broadcast_static_shape
 from .graph import MAKERS, get_default_graph
 from .handles import Handle
+from .hashes import fingerprint, keyed, murmur
 from .py_functions import edges
 from .shapes import TensorShape
 from .tensor import as_texts, graph_of, reading, symbols, tensor
@@ -242,3 +243,92 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
     shape = _shape_of(input_bytes)
     whole = shape if shape.dims is None else shape.concatenate([None])
     return call_python([input_bytes], read, kind, whole, name or "DecodeRaw", "DecodeRaw")
+
+
+# parts, and hashes ------------------------------------------------------------------------------------------------------
+
+
+def _in_parts(source: Any, cut: Callable[[bytes], list[bytes]], name: str, type_: str) -> Any:
+    """The parts of each text of a tensor with one axis, as the rows of a sparse tensor."""
+    from .sparse import SparseTensor
+
+    graph = graph_of([source])
+    graph.check_open()
+    if state.inside:
+        raise NotImplementedError(f"tf.strings: {type_} in the body of a loop or branch")
+    with using(graph):
+        texts = tensor(symbols(source))
+
+    def call(arrays: Sequence[Any]) -> list[np.ndarray]:
+        rows = [cut(x) for x in np.atleast_1d(np.asarray(arrays[0], object))]
+        places = [(i, j) for i, row in enumerate(rows) for j in range(row.__len__())]
+        parts = [part for row in rows for part in row]
+        whole = [rows.__len__(), max((row.__len__() for row in rows), default=0)]
+        values = numbers(parts) if parts else np.zeros(0, string.numpy)
+        return [np.asarray(places, np.int64).reshape(-1, 2), values, np.asarray(whole, np.int64)]
+
+    kinds = [TensorType((None, 2), np.dtype(np.int64)), TensorType((None,), string.numpy), TensorType((2,), np.dtype(np.int64))]
+    return SparseTensor(*graph.host_call([texts], reading([texts], call), kinds, name, type_))
+
+
+def string_split(
+    source: Any, sep: Any = None, skip_empty: bool = True, delimiter: Any = None, result_type: str = "SparseTensor",
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The parts of texts between delimiters, spaces unless given, as a sparse tensor. Each byte of `sep` is a delimiter;
+    without any, each byte is a part."""
+    given = delimiter if sep is None else sep
+    marks = _text(" " if given is None else given)
+    _check_sparse(result_type)
+
+    def cut(x: bytes) -> list[bytes]:
+        found = re.split(b"[" + re.escape(marks) + b"]", x) if marks else [x[i : i + 1] for i in range(x.__len__())]
+        return [part for part in found if part] if skip_empty else found
+
+    return _in_parts(source, cut, name or "StringSplit", "StringSplit")
+
+
+def split(
+    input: Any = None, sep: Any = None, maxsplit: int = -1, result_type: str = "SparseTensor", source: Any = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The parts of texts between separators, runs of white space unless given, as a sparse tensor: at most `maxsplit` + 1 of
+    each text."""
+    _check_sparse(result_type)
+    mark = None if sep is None or not _text(sep) else _text(sep)
+    texts = source if input is None else input
+    return _in_parts(texts, lambda x: x.split(mark, maxsplit), name or "StringSplitV2", "StringSplitV2")
+
+
+def _check_sparse(result_type: str) -> None:
+    if result_type != "SparseTensor":
+        raise NotImplementedError(f"result_type {result_type!r}: the parts are a SparseTensor here; see tf.sparse.to_dense")
+
+
+def _bucket(type_: str, name: str | None, input: Any, num_buckets: int, hashed: Callable[[bytes], int]) -> Any:
+    if num_buckets < 1:
+        raise ValueError(f"Value for attr 'num_buckets' of {num_buckets} must be at least minimum 1")
+    return call_python(
+        [input], lambda a: np.asarray(_each(lambda x: hashed(x) % num_buckets, a), np.int64), int64, _shape_of(input),
+        name or type_, type_,
+    )  # fmt: skip
+
+
+def string_to_hash_bucket(string_tensor: Any = None, num_buckets: int = 0, name: str | None = None, input: Any = None) -> Any:
+    """The remainder of a hash of each text; see `to_hash_bucket_fast`."""
+    texts = input if string_tensor is None else string_tensor
+    return _bucket("StringToHashBucket", name, texts, num_buckets, murmur)
+
+
+to_hash_bucket = string_to_hash_bucket
+
+
+def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Any:
+    """The remainder of the 64-bit fingerprint of each text."""
+    return _bucket("StringToHashBucketFast", name, input, num_buckets, fingerprint)
+
+
+def to_hash_bucket_strong(input: Any, num_buckets: int, key: Sequence[int], name: str | None = None) -> Any:
+    """The remainder of a hash of each text that depends on a key of two integers."""
+    first, second = key
+    return _bucket("StringToHashBucketStrong", name, input, num_buckets, lambda x: keyed((first, second), x))
