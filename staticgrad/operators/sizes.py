@@ -110,6 +110,8 @@ class SymbolicCount:
         raise self.count.unfollowed("NumPy computes with a number of elements")
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"a number of elements has no {name}")
         return getattr(self.count, name)
 
     def __hash__(self) -> int:

@@ -264,7 +264,7 @@ class Symbol(Operators, OfGraph):
         """Elements from one place along each axis, or along `dim`, to the next, in eager mode."""
         layout = self._layout()
         if layout is None:
-            self.numel()  # raises: extents are unknown
+            int(count_of(self.node.type.shape))  # raises: extents are unknown
         assert layout is not None
         return layout.strides if dim is None else layout.strides[normalize_axis(dim, len(layout.strides))]
 

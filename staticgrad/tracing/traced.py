@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -15,7 +16,7 @@ from ..eager.tape import Handle
 from ..eager.tensor import PublicTensor, Tensor
 from ..errors import DataDependentError, TraceError
 from ..ir import Graph, Node
-from ..operators import Count, F, GradFn, Index, Size, Symbol, TensorLike, misuse, retained, span_of, state
+from ..operators import Count, F, GradFn, Index, Size, Symbol, TensorLike, count_of, misuse, retained, span_of, state
 from ..operators import Tensor as AnyTensor
 from ..operators.memory import in_rows
 from ..ops.indexing import as_read
@@ -56,15 +57,19 @@ class Traced(Symbol):
     @property
     def shape(self) -> Size:  # type: ignore[override]
         shape = self.node.type.shape
-        if None in shape and _asked_by_code():
-            raise no_extent(self)
-        return Size(shape)
+        return Size(self._extents() if None in shape and _asked_by_code() else shape)
 
     @property
     def size(self) -> Count:
-        if None in self.node.type.shape and _asked_by_code():
-            raise no_extent(self)
-        return super().size
+        return count_of(self._extents()) if None in self.node.type.shape and _asked_by_code() else super().size
+
+    def numel(self) -> int:
+        return super().numel() if self.node.type.static else math.prod(self._extents())
+
+    def _extents(self) -> tuple[Any, ...]:
+        """The shape, with numbers of the run for extents that it decides."""
+        shape = self.node.type.shape
+        return tuple([self.tracer.extent(self, axis) if d is None else d for axis, d in enumerate(shape)])
 
     def operand(self) -> Node:
         self.tracer.memory.check_view(self)

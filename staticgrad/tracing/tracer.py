@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
-from ..base.types import INEXACT, Shape, TensorType, check_unmasked, shape_text, type_of
+from ..base.types import INEXACT, Shape, TensorType, check_unmasked, int64, shape_text, type_of
 from ..eager.grad_mode import modes, set_grad_enabled
 from ..eager.saved import positions_read
 from ..eager.tape import FreedTensor, Record
@@ -24,6 +24,7 @@ from ..operators import F, Symbol, append, dispatch, flows, misuse, promotion, s
 from ..operators.node_names import PARTED, node_of
 from ..operators.unknown_numbers import UnknownNumber, closed
 from ..ops.leaves import constant_of
+from ..ops.reductions import count
 from . import traced_backward
 from .handlers import caught
 from .numbers import RunNumber, has_number, listed, magnitude
@@ -37,6 +38,8 @@ from .views import TracedView
 
 Result = TypeVar("Result")
 
+ADDRESSES = 1 << 48
+"""More elements than an array has."""
 FIXED = 1 << 16
 """The most bytes of a tensor whose values a trace may depend on; each call compares them."""
 
@@ -434,6 +437,12 @@ class Tracer:
             whole = F.stop_gradient(F.reshape(x, ()))
             value = F.astype(whole, np.dtype(np.float64 if kind is float else np.int64))
             return RunNumber(value, kind, x, limit=1 if kind is float else magnitude(x.node))
+
+    def extent(self, x: Traced, axis: int) -> Any:
+        """The number of elements along an axis, which the run decides."""
+        found = self.number(self.apply_plainly(count, [x], {"axis": (axis,), "dtype": int64}))
+        found.limit = ADDRESSES
+        return found
 
     def truth(self, x: Traced) -> bool:
         """Whether a tensor of one element is not 0, on the road that the trace takes. Raises TraceError where it takes none."""

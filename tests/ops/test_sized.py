@@ -157,6 +157,36 @@ def test_results_that_are_differentiated_outside(name):
             np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), rtol=1e-11, atol=1e-12)
 
 
+def test_extents_of_a_selection_are_numbers_of_the_run():
+    """Python computes with them in one plan, and returns them."""
+
+    def step(x: Any, w: Any) -> Any:
+        y = x[x[:, 0] > 0]
+        loss = ((y @ w) ** 2).sum() / y.shape[0] + y.numel() * w.sum() / y.size(1)
+        return loss, sg.grad(loss, w, create_graph=True)[0], y.shape, 2 * y.size(0) - 1, len(x)
+
+    fn = sg.compile(step, on_break="error")
+    for sign in (1, -1, 1):
+        given = sg.tensor(sign * X), sg.tensor(np.arange(4.0), requires_grad=True)
+        for a, b in zip(fn(*given), step(*given), strict=True):
+            if isinstance(b, sg.Tensor):
+                np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12)
+            else:
+                assert a == b
+                assert type(a) is type(b)
+    assert len(fn.recompiles) == 1
+
+
+def test_code_that_decides_by_an_extent_has_roads():
+    def step(x: Any) -> Any:
+        y = x[x > 0]
+        return y.sum() / max(y.shape[0], 1) if y.shape[0] != 2 else y * 2
+
+    fn = sg.compile(step)
+    for values in ([1.0, 2.0, -1.0], [-1.0, -1.0, -1.0], [1.0, 1.0, 1.0], [3.0, -1.0, 2.0]):
+        np.testing.assert_array_equal(fn(sg.tensor(values)).numpy(), step(sg.tensor(values)).numpy())
+
+
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("name", WHOLE)
 def test_whole_numbers_in_sessions(name, known):

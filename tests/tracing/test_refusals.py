@@ -216,8 +216,12 @@ def save_state(x, loss):
     dispatch_state.optimizer.state_dict()  # the line
 
 
-def masked_count(x, loss):
-    return x[x > 0].shape[0]  # the line
+def masked_zeros(x, loss):
+    return sg.zeros(x[x > 0].shape[0])  # the line
+
+
+def masked_layout(x, loss):
+    return x[x > 0].T.stride()  # the line
 
 
 def change_requires_grad(x, loss):
@@ -311,7 +315,8 @@ REFUSED = {
     copy_reached: (REACHED.format("a copy"), "pass the value as an argument"),
     pickle_reached: (REACHED.format("a copy"), "pass the value as an argument"),
     save_state: ("is read by a compiled function: Python can't have a copy of it", "pass the value as an argument"),
-    masked_count: ("depends on values: Python can't have it before the compiled function runs", "average with mean"),
+    masked_zeros: (VALUE.format("a number"), "return it from the compiled function"),
+    masked_layout: ("depends on values: Python can't have it before the compiled function runs", "average with mean"),
     change_requires_grad: ("requires_grad can't be changed inside a compiled function", "do it before the call"),
     write_lr: ("the hyper-parameter 'lr' is written inside a compiled function", "write it, and step schedulers, outside"),
     step_scheduler: ("the hyper-parameter 'initial_lr' is written", "step schedulers, outside"),
