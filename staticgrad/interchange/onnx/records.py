@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.dtypes import BFLOAT16, as_dtype
 from ...errors import DTypeError
 from ...operators import F
 
@@ -87,9 +88,10 @@ BUFFERS = "staticgrad.buffers"
 # dtypes -----------------------------------------------------------------------------------------------------------------
 
 DTYPES: dict[int, np.dtype] = {
-    1: np.dtype(np.float32), 2: np.dtype(np.uint8), 3: np.dtype(np.int8), 5: np.dtype(np.int16), 6: np.dtype(np.int32),
-    7: np.dtype(np.int64), 9: np.dtype(np.bool_), 11: np.dtype(np.float64), 14: np.dtype(np.complex64),
-    15: np.dtype(np.complex128),
+    1: np.dtype(np.float32), 2: np.dtype(np.uint8), 3: np.dtype(np.int8), 4: np.dtype(np.uint16), 5: np.dtype(np.int16),
+    6: np.dtype(np.int32), 7: np.dtype(np.int64), 9: np.dtype(np.bool_), 10: np.dtype(np.float16), 11: np.dtype(np.float64),
+    12: np.dtype(np.uint32), 13: np.dtype(np.uint64), 14: np.dtype(np.complex64), 15: np.dtype(np.complex128),
+    16: as_dtype(BFLOAT16),
 }  # fmt: skip
 """ONNX's numbers of the dtypes that tensors have here."""
 CODES = {dtype: code for code, dtype in DTYPES.items()}

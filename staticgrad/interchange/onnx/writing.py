@@ -94,8 +94,10 @@ class Scope:
     def write(self, node: Node, names: dict[Node, Any]) -> None:
         """Append the nodes that compute `node`, whose operands have names. Raises UnwrittenError."""
         write = WRITERS.get(node.op.plain.name)
-        if node.op.plain is not node.op or node.type.dtype.kind == "c":
-            write = None  # complex numbers
+        if any(n.type.dtype.kind == "c" for n in (node, *node.inputs)):
+            write = None
+        elif node.op.plain is not node.op and isinstance(node.op.emit, Expand):
+            write = None  # floats of 16 bits are computed in float32, between casts
         made = None if write is None else write(self, node, *(names[i] for i in node.inputs))
         if made is not None:
             names[node] = made

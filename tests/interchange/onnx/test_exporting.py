@@ -143,3 +143,36 @@ def test_an_operation_without_a_counterpart_names_its_line():
     with raised(sg.onnx.UnwrittenError, "onnx.export: airy_ai has no ONNX counterpart") as caught:
         sg.onnx.export(lambda x: sg.special.airy_ai(x), args=(sg.ones(2),))
     assert "test_exporting.py" in str(caught.value)
+
+
+class Small(nn.Module):
+    """A convolution, a normalization, an embedding and a recurrent step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(2, 3, 3, padding=1), nn.LayerNorm(4)
+        self.table, self.head = nn.Embedding(5, 4), nn.Linear(4, 3)
+
+    def forward(self, x: Any, index: Any) -> Any:
+        seen = sg.nn.functional.gelu(self.conv(x)).mean((2, 3))
+        return sg.softmax(self.head(self.norm(self.table(index))) + seen, -1), (x * 0.5).sum(), seen.max(1).values
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_floats_of_16_bits_are_written_and_read(dtype: str):
+    """Computed in float32 between casts, as here; inputs, parameters and results have the dtype."""
+    sg.manual_seed(0)
+    module = Small().to(getattr(sg, dtype))
+    x, index = sg.randn(3, 2, 4, 4).to(getattr(sg, dtype)), sg.tensor([1, 4, 0])
+    model = sg.onnx.export(module, args=(x, index))
+    kinds = [v.type.tensor_type.elem_type for v in model.graph.output]
+    assert kinds == [{"float16": 10, "bfloat16": 16}[dtype]] * 3
+    assert {i.data_type for i in model.graph.initializer if len(i.dims) > 1} <= {*kinds, 7}
+    wanted = [v.detach().numpy() for v in module(x, index)]
+    close = {"rtol": 3e-3, "atol": 1e-3} if dtype == "float16" else {"rtol": 2e-2, "atol": 1e-2}
+    again = sg.onnx.load(model)
+    found = evaluated(model, [x.numpy(), index.numpy()]), [v.detach().numpy() for v in again(x, index)]
+    for results in found:
+        for have, want in zip(results, wanted, strict=True):
+            assert np.asarray(have).dtype == want.dtype
+            np.testing.assert_allclose(np.asarray(have, np.float32), want.astype(np.float32), **close)
