@@ -150,7 +150,7 @@ def negated(builder: ir.IRBuilder, x: Operand) -> Operand:
         return -x
     v = value(x)
     if isinstance(v.type, Float):
-        return Value(v.type, builder.fneg(v.llvm))
+        return Value(v.type, builder.fneg(v.llvm), v.exact)
     to = _of_integers(v.type, v.type)
     return Value(to, builder.neg(cast(builder, v, to).llvm))
 
@@ -166,7 +166,7 @@ def magnitude(builder: ir.IRBuilder, x: Operand) -> Operand:
         return abs(x)
     v = value(x)
     if isinstance(v.type, Float):
-        return real(builder, "llvm.fabs", v)
+        return Value(v.type, real(builder, "llvm.fabs", v).llvm, v.exact)
     if not (isinstance(v.type, Integer) and v.type.signed):
         return v
     below = builder.icmp_signed("<", v.llvm, v.type.llvm(0))

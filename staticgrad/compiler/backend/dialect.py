@@ -45,8 +45,10 @@ bool_at = u8_at  # NumPy keeps booleans in bytes
 def _rounding(half: types.Half) -> Builtin:
     @builtin(None)
     def nearest(builder: ir.IRBuilder, x: Any) -> Operand:
-        value = types.cast(builder, x, types.float32).llvm
-        return Value(types.float32, half.widened(builder, half.rounded(builder, value)))
+        value = types.cast(builder, x, types.float32)
+        if half.holds(value):
+            return value
+        return Value(types.float32, half.widened(builder, half.rounded(builder, value.llvm)), half)
 
     return nearest
 

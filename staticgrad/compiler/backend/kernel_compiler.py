@@ -413,16 +413,18 @@ class _Call:
             parts = [self.tagged(pointer.type, self.builder.load(part)) for part in self.places(place)]
             return Value(kind, kind.joined(self.builder, parts))
         read = self.tagged(pointer.type, self.builder.load(place))
-        return Value(float32, kind.widened(self.builder, read)) if isinstance(kind, Half) else Value(kind, read)
+        return Value(float32, kind.widened(self.builder, read), kind) if isinstance(kind, Half) else Value(kind, read)
 
     def store(self, pointer: Value, place: Any, given: Operand) -> None:
         assert isinstance(pointer.type, Pointer)
         kind = pointer.type.dtype
-        value = cast(self.builder, given, float32 if isinstance(kind, Half) else kind).llvm
+        value = cast(self.builder, given, float32 if isinstance(kind, Half) else kind)
         if isinstance(kind, Complex):
-            written = [(self.builder.extract_value(value, i), part) for i, part in enumerate(self.places(place))]
+            written = [(self.builder.extract_value(value.llvm, i), part) for i, part in enumerate(self.places(place))]
+        elif isinstance(kind, Half):
+            written = [((kind.packed if kind.holds(value) else kind.rounded)(self.builder, value.llvm), place)]
         else:
-            written = [(kind.rounded(self.builder, value) if isinstance(kind, Half) else value, place)]
+            written = [(value.llvm, place)]
         for part, to in written:
             self.tagged(pointer.type, self.builder.store(part, to))
 
@@ -479,15 +481,17 @@ class _Call:
         ends = []
         for (_, block), side in zip(ways, sides, strict=True):
             self.builder.position_at_end(block)
-            ends.append([cast(self.builder, one, kind).llvm for one, kind in zip(side, kinds, strict=True)])
+            ends.append([cast(self.builder, one, kind) for one, kind in zip(side, kinds, strict=True)])
             self.builder.branch(after)
         self.builder.position_at_end(after)
         results = []
         for i, kind in enumerate(kinds):
             phi = self.builder.phi(kind.llvm)
             for (_, block), end in zip(ways, ends, strict=True):
-                phi.add_incoming(end[i], block)
-            results.append(Value(kind, phi))
+                phi.add_incoming(end[i].llvm, block)
+            halves = {end[i].exact for end in ends} - {None}
+            half = halves.pop() if len(halves) == 1 else None
+            results.append(Value(kind, phi, half if half is not None and all(half.holds(end[i]) for end in ends) else None))
         return tuple(results) if isinstance(ways[0][0], tuple) else results[0]
 
     def of_Call(self, node: ast.Call) -> Operand:

@@ -76,26 +76,41 @@ class Half(Type):
         whole = builder.select(above, builder.or_(size, I32(0x7F800000)), builder.bitcast(scaled, I32))
         return builder.bitcast(builder.or_(whole, builder.shl(builder.and_(word, I32(0x8000)), I32(16))), float32.llvm)
 
+    def holds(self, x: Any) -> bool:
+        """Whether it is known to hold a value without a rounding."""
+        if x.exact is None and isinstance(x.llvm, ir.Constant) and x.type is float32:
+            number = np.float32(x.llvm.constant)
+            return bool(number == np.float16(number)) if self.exponent == 5 else not number.view(np.uint32) & 0xFFFF
+        return x.exact is self
+
+    def packed(self, builder: ir.IRBuilder, x: Any) -> Any:
+        """A float32 that it holds as 16 bits of memory."""
+        if self.exponent == 5:
+            return self.rounded(builder, x)
+        return builder.trunc(builder.lshr(builder.bitcast(x, I32), I32(16)), self.llvm)
+
     def rounded(self, builder: ir.IRBuilder, x: Any) -> Any:
         """A float32 as 16 bits of memory. NaN stays NaN."""
         if self.exponent == 5 and CONVERTS:
             return builder.bitcast(builder.fptrunc(x, ir.HalfType()), self.llvm)
         word = builder.bitcast(x, I32)
+        if self.exponent == 8:
+            # The sign takes part in the sum: no number but NaN has a carry into it.
+            up = builder.add(builder.add(word, I32(0x7FFF)), builder.and_(builder.lshr(word, I32(16)), I32(1)))
+            quiet = builder.or_(builder.and_(word, I32(-(2**31))), I32(0x7FC00000))
+            number = builder.select(builder.fcmp_unordered("uno", x, x), quiet, up)
+            return builder.trunc(builder.lshr(number, I32(16)), self.llvm)
         sign, size = builder.and_(builder.lshr(word, I32(16)), I32(0x8000)), builder.and_(word, I32(0x7FFFFFFF))
         nan = builder.icmp_unsigned(">", size, I32(0x7F800000))
-        drop = 16 if self.exponent == 8 else 13
-        odd = builder.and_(builder.lshr(size, I32(drop)), I32(1))
-        up = builder.add(builder.add(size, I32((1 << (drop - 1)) - 1)), odd)
-        if self.exponent == 8:
-            number, quiet = builder.lshr(up, I32(16)), 0x7FC0
-        else:
-            number, quiet = builder.lshr(builder.sub(up, I32(112 << 23)), I32(13)), 0x7E00
-            # Below the normal numbers, the last bit of x + 0.5 is that of float16.
-            tiny = builder.fadd(builder.bitcast(size, float32.llvm), float32.llvm(0.5))
-            below = builder.icmp_unsigned("<", size, I32(113 << 23))
-            number = builder.select(below, builder.sub(builder.bitcast(tiny, I32), I32(126 << 23)), number)
-            number = builder.select(builder.icmp_unsigned(">=", size, I32(0x47800000)), I32(0x7C00), number)
-        return builder.trunc(builder.or_(sign, builder.select(nan, I32(quiet), number)), self.llvm)
+        odd = builder.and_(builder.lshr(size, I32(13)), I32(1))
+        up = builder.add(builder.add(size, I32((1 << 12) - 1)), odd)
+        number = builder.lshr(builder.sub(up, I32(112 << 23)), I32(13))
+        # Below the normal numbers, the last bit of x + 0.5 is that of float16.
+        tiny = builder.fadd(builder.bitcast(size, float32.llvm), float32.llvm(0.5))
+        below = builder.icmp_unsigned("<", size, I32(113 << 23))
+        number = builder.select(below, builder.sub(builder.bitcast(tiny, I32), I32(126 << 23)), number)
+        number = builder.select(builder.icmp_unsigned(">=", size, I32(0x47800000)), I32(0x7C00), number)
+        return builder.trunc(builder.or_(sign, builder.select(nan, I32(0x7E00), number)), self.llvm)
 
 
 class Complex(Type):
@@ -142,12 +157,12 @@ OF_NUMPY: dict[Any, Type] = {
 
 
 class Value:
-    """A value that the kernel computes."""
+    """A value that the kernel computes. exact: of a float32, memory of 16 bits that holds it without a rounding."""
 
-    __slots__ = ("llvm", "type")
+    __slots__ = ("exact", "llvm", "type")
 
-    def __init__(self, type: Type, llvm: Any):
-        self.type, self.llvm = type, llvm
+    def __init__(self, type: Type, llvm: Any, exact: Half | None = None):
+        self.type, self.llvm, self.exact = type, llvm, exact
 
 
 Operand = Any
