@@ -282,7 +282,8 @@ def _equal_edges(x: Any, bins: int, limits: Any) -> Any:
 
 
 def _counted(columns: list[Any], edges: list[Any], weight: Any, density: bool) -> Any:
-    """Counts of points in the cells of a grid, in a graph: columns of their places along each axis, and the edges there."""
+    """Counts of points in the cells of a grid, in a graph: columns of their places along each axis, and the edges there. No
+    gradient flows through them, nor through weights, as in eager mode."""
     if any(e.shape[0] is None for e in edges):
         raise UnknownExtentError(
             "histogram: the number of edges has to be known in a graph", "give the number of bins, or edges of a known extent"
@@ -295,7 +296,8 @@ def _counted(columns: list[Any], edges: list[Any], weight: Any, density: bool) -
         place = F.add(F.mul(place, n), F.where(F.eq(x, F.getitem(e, -1)), n - 1, cell))
         inside = F.logical_and(F.logical_and(F.ge(x, F.getitem(e, 0)), F.le(x, F.getitem(e, -1))), inside)
     total = math.prod(shape)
-    ones = F.astype(F.ones_like(columns[0]), float64) if weight is None else F.astype(F.reshape(weight, (-1,)), float64)
+    ones = F.ones_like(columns[0]) if weight is None else F.stop_gradient(F.reshape(weight, (-1,)))
+    ones = F.astype(ones, float64)
     cells = F.where(inside, place, total)  # one more cell, of what lies outside
     found = F.reshape(F.getitem(F.index_add(made(np.zeros(total + 1)), 0, cells, ones), slice(0, total)), shape)
     if density:
@@ -315,7 +317,7 @@ def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, d
     """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges, which graphs take to be
     ascending."""
     if _a_symbol(input, bins, weight):
-        row = F.reshape(concrete(input), (-1,))
+        row = F.stop_gradient(F.reshape(concrete(input), (-1,)))
         _check_ordered("histogram", row)
         if isinstance(bins, (int, np.integer)) and bins < 1:
             raise ArgumentError(f"histogram: bins must be > 0, but got {bins}")
@@ -350,7 +352,7 @@ def histogramdd(
     be ascending.
     """
     if _a_symbol(input, weight, *(bins if isinstance(bins, (list, tuple)) else ())):
-        return _grid_in_graph(concrete(input), bins, range, weight, density)
+        return _grid_in_graph(F.stop_gradient(concrete(input)), bins, range, weight, density)
     (x,) = known("histogramdd", input)
     _check_ordered("histogramdd", x)
     if x.ndim < 2:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -59,3 +61,39 @@ def test_values():
 def test_wrong_arguments(call, text):
     with pytest.raises(ArgumentError, match=text):
         call()
+
+
+HISTOGRAMS: dict[str, Any] = {
+    "histc": lambda x: sg.histc(x, 4, -2, 2),
+    "histogram": lambda x: sg.histogram(x, 4, range=(-2.0, 2.0))[0],
+    "weights": lambda x: sg.histogram(x, 4, range=(-2.0, 2.0), weight=x)[0],
+    "edges": lambda x: sg.histogram(x, 3)[1],
+    "histogramdd": lambda x: sg.histogramdd(sg.reshape(x, (-1, 2)), [2, 2], range=[-2.0, 2.0, -2.0, 2.0])[0],
+}
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_no_gradient_flows_through_histograms(name: str, dtype: str):
+    """In a loss beside others: they count as constants in every mode, to second order."""
+    array = np.random.default_rng(0).standard_normal(12).astype(dtype)
+
+    def loss(x: Any) -> Any:
+        return (x**3).sum() * (1 + HISTOGRAMS[name](x).sum())
+
+    x = sg.tensor(array, requires_grad=True)
+    factor = 1 + float(HISTOGRAMS[name](x).sum())
+
+    def slopes(x: Any) -> Any:
+        (first,) = sg.grad(loss(x), x, create_graph=True)
+        return first, sg.grad(first.sum(), x)[0]
+
+    for found in (slopes(x), sg.compile(slopes, on_break="error")(x)):
+        for mine, expected in zip(found, (3 * array**2 * factor, 6 * array * factor), strict=True):
+            np.testing.assert_allclose(mine.detach().numpy(), expected, rtol=1e-5)
+    with sg.Graph().as_default(), sg.Session() as session:
+        x = sg.placeholder(dtype, [12])
+        first = sg.gradients(loss(x), x)[0]
+        results = session.run([first, sg.gradients(sg.sum(first), x)[0]], {x: array})
+    for mine, expected in zip(results, (3 * array**2 * factor, 6 * array * factor), strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=1e-5)
