@@ -2,8 +2,8 @@
 
     python -m tests.ops.torch_totals [--dtypes complex64 ...] [--modes eager compiled graph] [--samples 2] [--ops fft.fft ...]
 
-An op agrees where no sample of a dtype differs in values or first gradients. Ops of `test_torch_ops.KNOWN` are left
-out, and what a mode can not have is counted as refused: a graph has no results whose extents depend on values, say. With `--list`,
+An op agrees where no sample of a dtype differs in values or first gradients. Ops of `test_torch_ops.KNOWN` are left out. What a
+mode can't have is counted as refused: a graph has no results whose extents depend on values, say. With `--list`,
 differences are printed.
 """
 
