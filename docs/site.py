@@ -177,8 +177,13 @@ NAME = re.compile(r"<td([^>]*)>([^<\s]{1,40})</td>")
 """A cell that is one word, which a line break at its hyphens would part."""
 
 
+PYTHONS = re.compile(r'<autoref\b[^>]*\bidentifier="?staticgrad\.(?:bool|float|int)\b[^>]*>(bool|float|int)</autoref>')
+"""Python's own types in signatures, which Griffe takes for the dtypes of these names."""
+
+
 def on_page_content(html: str, page: Any, **given: Any) -> str:
     """Tables get a box in which they scroll, also by the keyboard."""
+    html = PYTHONS.sub(r"\1", html)
     numbers = itertools.count(1)
 
     def boxed(table: re.Match[str]) -> str:
@@ -254,12 +259,12 @@ class RunTime(griffe.Extension):
                 pkg.set_member(name, griffe.Alias(name, f"staticgrad.torch_names.{name}", parent=pkg))
             elif callable(value) and (member is None or _is_attribute(member)):
                 pkg.set_member(name, _made(name, value))
-            elif not callable(value):  # a number, which may be made at run time
+            elif not callable(value):  # a number, or a dtype: `bool` in annotations is not the alias of `sg.bool_`
                 plain = isinstance(value, (int, float, str))
-                if plain or member is None or (member.is_alias and (not _resolves(member) or member.final_target.is_module)):
-                    text = griffe.Docstring("" if plain else inspect.getdoc(value) or "")
-                    shown = repr(value) if plain else None
-                    pkg.set_member(name, griffe.Attribute(name, value=shown, docstring=text, parent=pkg))
+                other = member.target_path.rpartition(".")[2] if member is not None and member.is_alias else name
+                shown = repr(value) if plain else other if other != name else None
+                text = griffe.Docstring("" if plain else inspect.getdoc(value) or "")
+                pkg.set_member(name, griffe.Attribute(name, value=shown, docstring=text, parent=pkg))
             elif member.is_alias and member.final_target.is_module:  # a name that a module has too
                 pkg.set_member(name, griffe.Alias(name, f"{value.__module__}.{value.__qualname__}", parent=pkg))
         _complete(pkg)
@@ -339,7 +344,9 @@ def _made(name: str, value: Any) -> griffe.Class | griffe.Function:
         return _function(name, value)
     made = griffe.Class(name)
     made.docstring = griffe.Docstring(inspect.getdoc(value) or "", parent=made)
-    made.set_member("__init__", _function("__init__", value))
+    start = _function("__init__", value)
+    start.docstring = None  # that of the class says it
+    made.set_member("__init__", start)
     return made
 
 
