@@ -437,7 +437,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             raise DTypeError(f"Expected {name} to be floating point or complex, but got: {x.dtype}")
     if tuple(tensor.shape) != tuple(tangent.shape):
         raise ShapeError(
-            f"make_dual: a tangent of shape {shape_text(tangent.shape)} for a tensor of {shape_text(tensor.shape)}"
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {shape_text(tensor.shape)} while the given forward gradient is of size "
+            f"{shape_text(tangent.shape)}."
         )
     return Dual(current, tensor, F.astype(tangent, tensor.dtype))
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ..autodiff import messages
+from ..autodiff.forward import DualLevel
 from ..base.types import INEXACT, shape_text
 from ..eager.backward_hooks import Cotangents
 from ..eager.calls.composite_records import PartRecord
@@ -53,12 +54,16 @@ class FunctionCtx(FormerNode):
     _kept: tuple[Any, ...] | None = None
     """What `save_for_backward` got, once the call is on the tape; None again after a backward pass freed it."""
 
+    _for_forward: tuple[Any, ...] | None = None
+    """What `save_for_forward` got."""
+
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for `backward`, as `saved_tensors`. Called in `forward` or `setup_context`, once."""
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Accepted; forward-mode rules get their tensors from attributes."""
+        """Keep tensors (or None) for `jvp`, as `saved_tensors`."""
+        self._for_forward = tensors
 
     def mark_dirty(self, *args: Any) -> None:
         """Arguments that `forward` changed in place, and returns."""
@@ -76,6 +81,8 @@ class FunctionCtx(FormerNode):
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors of `save_for_backward`. Raises GradientError once a backward pass freed them, and for one that was
         changed in place since."""
+        if self._for_forward is not None:
+            return self._for_forward
         return self.to_save if self._saved is None else self._saved()
 
     saved_variables = saved_tensors
@@ -252,7 +259,7 @@ class Function:
         cls._ctx_class = type(
             f"{cls.__name__}Backward",
             (FunctionCtx,),
-            {"__module__": cls.__module__, "_name": cls.__name__, "_forward_cls": cls},
+            {"__module__": getattr(cls, "__module__", __name__), "_name": cls.__name__, "_forward_cls": cls},
         )
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -309,8 +316,10 @@ class Function:
             args, kwargs = bound.args, bound.kwargs
         level = top_level(args)
         if level is not None:
-            from .under_transforms import apply_lifted  # with the transforms, which are running
+            from .under_transforms import apply_lifted, apply_pushed  # with the transforms, which are running
 
+            if cls.setup_context is Function.setup_context and isinstance(level, DualLevel):
+                return apply_pushed(cls, level, args, lambda ctx, values: _apply_eager(cls, ctx, values, kwargs))
             return apply_lifted(Function, cls, level, args, _gradients_fitted)
         ctx = cls._ctx_class()
         tracing = frontends.tracing and state.tracer is not None

@@ -66,6 +66,15 @@ def apply_lifted(function: Any, cls: Any, level: Level, args: tuple[Any, ...], g
     return tuple(made) if isinstance(output, tuple) else made[0]
 
 
+def apply_pushed(cls: Any, level: Forward, args: tuple[Any, ...], run: Callable[[Any, tuple[Any, ...]], Any]) -> Any:
+    """A call of `cls`, whose `forward` prepares its ctx, with tensors of `forward_ad`. run(ctx, values): the call without."""
+    ctx = cls._ctx_class()
+    output = run(ctx, tuple([x.value if isinstance(x, Dual) and x.level is level else x for x in args]))
+    results = list(output) if isinstance(output, tuple) else [output]
+    made = _pushed(cls, ctx, level, args, results)
+    return tuple(made) if isinstance(output, tuple) else made[0]
+
+
 def prepared(cls: Any, inputs: tuple[Any, ...], output: Any, needs: Sequence[bool]) -> Any:
     """A ctx as after `forward`."""
     ctx = cls._ctx_class()

@@ -16,7 +16,7 @@ from .backward_hooks import Held
 from .backward_plans import Found, planned
 from .grad_mode import modes, set_grad_enabled
 from .gradient_sources import EAGER, ByPlan, Source, accumulate, seed_of_loss
-from .tape import ALONE, GradientEdge
+from .tape import ALONE, GradientEdge, of_leaf
 from .tensor import Tensor
 
 
@@ -66,6 +66,7 @@ def _by_engine(
 ) -> BackwardEngine:  # fmt: skip
     """found: by `planned`."""
     engine = BackwardEngine(roots, seeds, create, targets, found is False)
+    engine.accumulates = True
     engine.run(retain, found or None)
     retained = [(tensor, g) for tensor, g in engine.retained if id(tensor) not in engine.found]
     for tensor, g in (*engine.found.values(), *retained):
@@ -79,7 +80,7 @@ def _accumulate(leaf: Tensor, g: Any, source: Source) -> None:
         accumulate(leaf, g, source)
         if leaf._accumulated is not None:
             with set_grad_enabled(source.recorded):
-                for hook in tuple(leaf._accumulated.values()):
+                for hook in of_leaf(leaf._accumulated):
                     check_returns_nothing(hook(leaf))
 
 

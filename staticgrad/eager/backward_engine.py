@@ -37,6 +37,7 @@ from .tape import (
     Record,
     changed,
     edge,
+    of_leaf,
     overwritten_operand,
     places_of_change,
 )
@@ -91,6 +92,8 @@ class BackwardEngine(Hooked):
     age = clock_of
     visited: Record | None = None
     """While anomalies are detected: the record whose rules are computing."""
+    accumulates = False
+    """Whether gradients of leaves are added to their `grad`."""
     depth = 0
     """In how many other passes this one runs, as of a rule that calls `backward`."""
     ends: Collection[Any] = ()
@@ -163,7 +166,7 @@ class BackwardEngine(Hooked):
                     self.derivatives.leave()
                 for key, (leaf, g) in () if self.inside else self.found.items():
                     if leaf._record is None and leaf._hooks:
-                        self.found[key] = (leaf, self.after_hooks(leaf._hooks, g))
+                        self.found[key] = (leaf, self.after_hooks(of_leaf(leaf._hooks, self.accumulates), g))
         finally:
             mode.grad, mode.arrays, mode.engine = saved
         if not retain:
@@ -339,7 +342,7 @@ class BackwardEngine(Hooked):
     def hooked(self, record: Record, g: Any) -> Any:
         if not record.hooks or self.inside:
             return g
-        g = self.after_hooks(record.hooks, g)
+        g = self.after_hooks(record.hooks.values(), g)
         before, _ = node_hooks(record)
         if before:
             several = g.__class__ is Cotangents
@@ -356,7 +359,7 @@ class BackwardEngine(Hooked):
         for sibling in records:
             known = g if sibling is record else None if sibling is None else self.cotangents.pop(sibling, None)
             if known is not None and sibling is not None and sibling.hooks:
-                known = self.after_hooks(sibling.hooks, known)
+                known = self.after_hooks(sibling.hooks.values(), known)
             cotangents.append(known)
         cotangents = self.called(before, cotangents)
         for sibling, known in zip(records, cotangents, strict=True):

@@ -99,12 +99,12 @@ class Hooked(Pull[Record]):
     held: Held
     """Tensors that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
 
-    def after_hooks(self, hooks: dict[int, Any], g: Any) -> Any:
+    def after_hooks(self, hooks: Iterable[Any], g: Any) -> Any:
         """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last."""
         modes.now.arrays, around = False, modes.now.arrays
         retained = []
         try:
-            for hook in tuple(hooks.values()):
+            for hook in tuple(hooks):
                 if isinstance(hook, Retain):
                     retained.append(hook.tensor())
                 elif not isinstance(hook, (BeforeNode, AfterNode)):

@@ -222,6 +222,34 @@ class AfterNode:
         self.function = _checked(function)
 
 
+class AtLeaf:
+    """A hook of the node at a leaf: called after those of the tensor, where gradients are added to `grad`."""
+
+    def __init__(self, function: Callable[..., Any]):
+        self.function = _checked(function)
+
+
+class BeforeLeaf(AtLeaf):
+    """One that gets the gradient before it is added."""
+
+    def __call__(self, gradient: Any) -> Any:
+        replaced = self.function((gradient,))
+        return None if replaced is None else replaced[0]
+
+
+class AfterLeaf(AtLeaf):
+    """One that is called when it was added."""
+
+    def __call__(self, leaf: Any) -> None:
+        self.function((), (leaf.grad,))
+
+
+def of_leaf(hooks: Mapping[int, Any], accumulates: bool = True) -> list[Any]:
+    """The hooks of a leaf in their order. accumulates: its gradient is added to `grad`."""
+    of_node = [hook for hook in hooks.values() if isinstance(hook, AtLeaf)]
+    return [hook for hook in hooks.values() if not isinstance(hook, AtLeaf)] + (of_node if accumulates else [])
+
+
 def _checked(hook: Any) -> Any:
     if not callable(hook):
         raise ArgumentError(f"a hook is a function, got {type(hook).__name__}")
@@ -266,22 +294,11 @@ class AccumulateGrad(FormerNode):
 
     def register_hook(self, fn: Callable[[Any, Any], Any]) -> Handle:
         """Call `fn((), grad_outputs)` when a gradient was added to the leaf's `.grad`."""
-        hook = _checked(fn)
-
-        def after(leaf: Any) -> None:
-            hook((), (leaf.grad,))
-
-        return self.variable.register_post_accumulate_grad_hook(after)
+        return self.variable.register_post_accumulate_grad_hook(AfterLeaf(fn))
 
     def register_prehook(self, fn: Callable[[Any], Any]) -> Handle:
         """Call `fn(grad_outputs)` before a gradient is added; a tuple that it returns replaces it."""
-        hook = _checked(fn)
-
-        def before(gradient: Any) -> Any:
-            replaced = hook((gradient,))
-            return None if replaced is None else replaced[0]
-
-        return self.variable.register_hook(before)
+        return self.variable.register_hook(BeforeLeaf(fn))
 
     def __call__(self, cotangent: Any) -> tuple[()]:
         """Add a gradient to `variable.grad`."""

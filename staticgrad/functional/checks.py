@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..base.logs import warn
-from ..base.types import Shape, shape_text
-from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Tensor, TensorLike
-from ..ops.settings import operand
+from ..base.types import Shape
+from ..errors import ArgumentError, DTypeError
+from ..operators import F, Tensor, TensorLike, misuse
+from ..ops.settings import operand, size_text
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -31,6 +31,11 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: 
             raise ArgumentError(
                 f"{name} has to be True, False or None, got {given!r}", "write reduction='mean', 'sum' or 'none'"
             )
+    misuse.warn_former(
+        "size_average and reduce args will be deprecated, please use reduction="
+        f"'{'none' if reduce is False else 'mean' if size_average is None or size_average else 'sum'}' instead.",
+        UserWarning,
+    )
     if reduce is not None and not reduce:
         return "none"
     return "sum" if size_average is not None and not size_average else "mean"
@@ -63,14 +68,18 @@ def check_floating(name: str, role: str, x: Any, kinds: str = "f") -> None:
 
 
 def regression_pair(name: str, input: TensorLike, target: TensorLike, kinds: str = "f") -> tuple[Tensor, Tensor]:
-    """The operands of an elementwise regression loss, of one shape: broadcasting here is nearly always a mistake."""
+    """The operands of an elementwise regression loss, of one shape: broadcasting here is nearly always a mistake, so there
+    is a warning."""
     input, target = operand(input), operand(target)
     check_floating(name, "input", input, kinds)
     if not fitting(input.shape, target.shape):
-        raise ShapeError(
-            f"Using a target size ({shape_text(target.shape)}) that is different to the input size ({shape_text(input.shape)})",
-            f"{name} does not broadcast: reshape the target",
+        misuse.warn_former(
+            f"Using a target size (torch.Size({size_text(target.shape)})) that is different to the input size "
+            f"(torch.Size({size_text(input.shape)})). This will likely lead to incorrect results due to broadcasting. Please "
+            "ensure they have the same size.",
+            UserWarning,
         )
+        input, target = F.broadcast_tensors(input, target)
     return input, target
 
 

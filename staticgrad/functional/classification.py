@@ -516,7 +516,7 @@ def ctc_loss(
 
 def _whole(name: str, value: Any) -> Any:
     value = operand(value if isinstance(value, Operators) else np.asarray(value))
-    if value.dtype.kind not in "iu":
+    if value.dtype.kind not in ("iuf" if name == "targets" else "iu"):
         raise DTypeError(f"ctc_loss: {name} must be integers, got {value.dtype}")
     return F.astype(value, int64)
 

@@ -269,6 +269,8 @@ def in_former_order(name: str, args: tuple[Any, ...], tensors: int) -> tuple[tup
     """A call with numbers among the positional arguments as today's, with PyTorch's warning. None for any other call. tensors:
     how many the function takes."""
     words, places = FORMER_ORDERS[name], [i for i, a in enumerate(args) if is_scalar(a)]
+    if len(words) == 1 and not places and len(args) == tensors + 1 and _stands_for_number(args[1]):
+        args, places = (args[0], args[1].item(), *args[2:]), [1]
     if not 0 < len(places) <= len(words) or len(args) != tensors + len(places) or places[-1] > len(places):
         return None
     if len(words) == 1 and places != [1]:
@@ -278,6 +280,11 @@ def in_former_order(name: str, args: tuple[Any, ...], tensors: int) -> tuple[tup
     today = ", ".join(["Tensor"] * tensors + [f"{word}=number" for word in named])
     warn_former(f"This overload of {name} is deprecated:\n\tConsider using {name}({today}) instead", UserWarning)
     return tuple([a for a in args if not is_scalar(a)]), named
+
+
+def _stands_for_number(x: Any) -> bool:
+    """Whether PyTorch takes a tensor as a number."""
+    return getattr(x, "ndim", None) == 0 and not getattr(x, "requires_grad", True)
 
 
 class FormerNode:

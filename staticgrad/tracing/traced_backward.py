@@ -15,6 +15,7 @@ from ..autodiff.reverse import NO_NODES, gradients
 from ..compiler.passes.symbolic_extents import Filler
 from ..eager.grad_mode import set_grad_enabled
 from ..eager.sparse_gradients import DeferredGradient, SparseGradient, deferred
+from ..eager.tape import of_leaf
 from ..eager.tensor import Tensor, wrap
 from ..errors import Where
 from ..ir import Cell, Node, Region
@@ -307,14 +308,14 @@ def _free(tracer: Tracer, roots: list[Traced], order: list[Node], wanted: set[No
 def _leaf_hooks(tracer: Tracer, node: Node) -> list[Any]:
     """Hooks of the eager tensor that a node stands for."""
     given = _given(tracer, tracer.leaves.get(node))
-    return list(given._hooks.values()) if isinstance(given, Tensor) and given._hooks else []
+    return of_leaf(given._hooks) if isinstance(given, Tensor) and given._hooks else []
 
 
 def _accumulated(tracer: Tracer, key: Any) -> list[Any]:
     """Hooks of a leaf for when its gradient was added to."""
     given = _given(tracer, key)
     own = tracer.accumulated.get(id(key), {})
-    return [*(given._accumulated.values() if isinstance(given, Tensor) and given._accumulated else ()), *own.values()]
+    return [*(of_leaf(given._accumulated) if isinstance(given, Tensor) and given._accumulated else ()), *own.values()]
 
 
 def _given(tracer: Tracer, key: Any) -> Any:

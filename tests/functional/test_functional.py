@@ -169,9 +169,6 @@ def test_dropout():
 
 ERRORS = [
     # call, class, start of the text, a part of the details
-    (lambda: F.mse_loss(sg.ones(3), sg.ones(3, 1)), ShapeError,
-     "Using a target size ((3, 1)) that is different to the input size ((3,))", "mse_loss does not broadcast"),
-    (lambda: F.l1_loss(sg.ones(3), sg.ones(2)), ShapeError, "Using a target size ((2,))", "l1_loss"),
     (lambda: F.mse_loss(sg.tensor([1, 2]), sg.tensor([1, 2])), DTypeError,
      "mse_loss: the input must be floating, got int64", "astype"),
     (lambda: F.mse_loss(sg.ones(3), sg.ones(3), reduction="average"), ArgumentError,

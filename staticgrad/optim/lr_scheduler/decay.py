@@ -93,6 +93,13 @@ class LRScheduler:
                 "in PyTorch skipping the first value of the learning rate schedule.",
                 UserWarning,
             )
+        if epoch is not None:
+            warn_former(
+                "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please "
+                "use `scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the "
+                "closed form is used instead of the new chainable form, where available.",
+                UserWarning,
+            )
         before = self.last_epoch
         self.last_epoch = before + 1 if epoch is None else int(epoch)
         try:
