@@ -95,6 +95,7 @@ def pictures() -> Arrays:
         shapes = {"up": (within, before, 1, 1), "deep": (within, 1, 3, 3), "down": (after, within, 1, 1)}
         for name, shape in shapes.items():
             p |= weights(rng, **{f"{name}{i}": shape, f"{name}{i}_gain": shape[:1], f"{name}{i}_bias": shape[:1]})
+        del p[f"down{i}_bias"]  # the next normalization takes it away, and Adam steps by the noise that is left of its gradient
         for name, shape in {"less": (within // 4, within), "more": (within, within // 4)}.items():
             p |= weights(rng, **{f"{name}{i}": shape, f"{name}{i}_bias": shape[:1]})
     return {"x": x.astype(np.float32), "kind": kind.astype(np.int32)} | p
@@ -104,7 +105,7 @@ def mobile(torch: Any, p: Any, c: Any, x: Any, kind: Any) -> Any:
     F = torch.nn.functional
 
     def normal(h: Any, name: str) -> Any:
-        return F.batch_norm(h, None, None, p[name + "_gain"], p[name + "_bias"], training=True)
+        return F.batch_norm(h, None, None, p[name + "_gain"], p.get(name + "_bias"), training=True)
 
     h = F.hardswish(normal(F.conv2d(x, p["stem"], stride=2, padding=1), "stem"))
     for i, (before, within, after, stride) in enumerate(BLOCKS):
@@ -125,7 +126,8 @@ def mobile_jax(jax: Any, p: Any, c: Any, x: Any, kind: Any) -> Any:
 
     def normal(h: Any, name: str) -> Any:
         h = h - h.mean((0, 1, 2))
-        return h * jax.lax.rsqrt((h * h).mean((0, 1, 2)) + 1e-5) * p[name + "_gain"] + p[name + "_bias"]
+        h = h * jax.lax.rsqrt((h * h).mean((0, 1, 2)) + 1e-5) * p[name + "_gain"]
+        return h + p[name + "_bias"] if name + "_bias" in p else h
 
     def deep(h: Any, w: Any, stride: int) -> Any:
         side = h.shape[1]
