@@ -108,95 +108,104 @@ def stage(x, y, u, v, first, roots, root, n, count, apart, radix, turn):
 
 
 @inline
+def run_of(line, lanes, inner):
+    """How many of these lines begin at equal distances: rows, or neighbors."""
+    return 1 if N == 1 else lanes if inner == 1 else min(lanes, inner - line % inner)
+
+
+@inline
 def taken(source, x, y, first, begin, lanes, n, inner, m, kind, roots, root):
-    """Lines of the source as N transforms side by side."""
-    half = n // 2 + 1
-    for lane in range(lanes):
-        line = begin + lane
-        if kind == 0 and inner >= N:
-            at = line // inner * n * inner + line % inner
-            for j in range(lane * m // lanes, (lane + 1) * m // lanes):
-                for other in range(lanes):  # of lines side by side, one element each
-                    x[first + j * N + other] = source[2 * (at - lane + other + j * inner)]
-                    y[first + j * N + other] = source[2 * (at - lane + other + j * inner) + 1]
-        elif kind == 0:
-            at = line // inner * n * inner + line % inner
+    """Lines of the source as N transforms side by side, an element of each at a time."""
+    lane, half = 0, n // 2 + 1
+    length = half if kind == 2 else n
+    while lane < lanes:
+        line, to = begin + lane, first + lane
+        run, side = run_of(line, lanes - lane, inner), length if inner == 1 else 1
+        at = line // inner * length * inner + line % inner
+        if kind == 0:
             for j in range(m):
-                x[first + j * N + lane] = source[2 * (at + j * inner)]
-                y[first + j * N + lane] = source[2 * (at + j * inner) + 1]
+                for k in range(run):
+                    own = 2 * (at + j * inner + k * side)
+                    x[to + j * N + k] = source[own]
+                    y[to + j * N + k] = source[own + 1]
         elif kind == 1:
-            at = line // inner * n * inner + line % inner
             if m == n:
                 for j in range(n):
-                    x[first + j * N + lane] = source[at + j * inner]
-                    y[first + j * N + lane] = T(0)
+                    for k in range(run):
+                        x[to + j * N + k] = source[at + j * inner + k * side]
+                        y[to + j * N + k] = T(0)
             else:
                 for j in range(m):
-                    x[first + j * N + lane] = source[at + 2 * j * inner]
-                    y[first + j * N + lane] = source[at + (2 * j + 1) * inner]
+                    for k in range(run):
+                        x[to + j * N + k] = source[at + 2 * j * inner + k * side]
+                        y[to + j * N + k] = source[at + (2 * j + 1) * inner + k * side]
+        elif m == n:
+            for k in range(run):
+                x[to + k], y[to + k] = source[2 * (at + k * side)], T(0)
+            for j in range(1, half):
+                for k in range(run):
+                    own = 2 * (at + j * inner + k * side)
+                    x[to + j * N + k] = source[own]
+                    y[to + j * N + k] = source[own + 1]
+                    x[to + (n - j) * N + k] = source[own]
+                    y[to + (n - j) * N + k] = -source[own + 1]
         else:
-            at = line // inner * half * inner + line % inner
-            if m == n:
-                x[first + lane], y[first + lane] = source[2 * at], T(0)
-                for j in range(1, half):
-                    re, im = source[2 * (at + j * inner)], source[2 * (at + j * inner) + 1]
-                    x[first + j * N + lane] = re
-                    y[first + j * N + lane] = im
-                    x[first + (n - j) * N + lane] = re
-                    y[first + (n - j) * N + lane] = -im
-            else:
-                for j in range(m):
-                    own, other = 2 * (at + j * inner), 2 * (at + (m - j) * inner)
+            for j in range(m):
+                c, s = roots[root + j], roots[root + n + j]
+                for k in range(run):
+                    own, other = 2 * (at + j * inner + k * side), 2 * (at + (m - j) * inner + k * side)
                     ax, ay, bx, by = source[own], source[own + 1], source[other], source[other + 1]
                     if j == 0:
                         ay, by = T(0), T(0)  # of a real signal
                     ex, ey, ox, oy = ax + bx, ay - by, ax - bx, ay + by
-                    c, s = roots[root + j], roots[root + n + j]
-                    x[first + j * N + lane] = ex - (oy * c - ox * s)
-                    y[first + j * N + lane] = ey + (ox * c + oy * s)
+                    x[to + j * N + k] = ex - (oy * c - ox * s)
+                    y[to + j * N + k] = ey + (ox * c + oy * s)
+        lane += run
 
 
 @inline
 def given(x, y, first, result, begin, lanes, n, inner, m, kind, roots, root, scale):
     """N transforms as lines of the result."""
-    half = n // 2 + 1
-    for lane in range(lanes):
-        line = begin + lane
-        if kind == 0 and inner >= N:
-            at = line // inner * n * inner + line % inner
-            for j in range(lane * m // lanes, (lane + 1) * m // lanes):
-                for other in range(lanes):
-                    result[2 * (at - lane + other + j * inner)] = x[first + j * N + other] * scale
-                    result[2 * (at - lane + other + j * inner) + 1] = y[first + j * N + other] * scale
-        elif kind == 0:
-            at = line // inner * n * inner + line % inner
+    lane, half = 0, n // 2 + 1
+    length = half if kind == 1 else n
+    while lane < lanes:
+        line, own = begin + lane, first + lane
+        run, side = run_of(line, lanes - lane, inner), length if inner == 1 else 1
+        at = line // inner * length * inner + line % inner
+        if kind == 0:
             for j in range(n):
-                result[2 * (at + j * inner)] = x[first + j * N + lane] * scale
-                result[2 * (at + j * inner) + 1] = y[first + j * N + lane] * scale
+                for k in range(run):
+                    to = 2 * (at + j * inner + k * side)
+                    result[to] = x[own + j * N + k] * scale
+                    result[to + 1] = y[own + j * N + k] * scale
         elif kind == 1:
-            at = line // inner * half * inner + line % inner
             if m == n:
                 for j in range(half):
-                    result[2 * (at + j * inner)] = x[first + j * N + lane] * scale
-                    result[2 * (at + j * inner) + 1] = (y[first + j * N + lane] if j > 0 else T(0)) * scale
+                    for k in range(run):
+                        to = 2 * (at + j * inner + k * side)
+                        result[to] = x[own + j * N + k] * scale
+                        result[to + 1] = (y[own + j * N + k] if j > 0 else T(0)) * scale
             else:
                 for j in range(m + 1):
-                    own, other = first + j % m * N + lane, first + (m - j) % m * N + lane
+                    here, there = own + j % m * N, own + (m - j) % m * N
                     c = roots[root + j] if j < m else -roots[root]
                     s = roots[root + n + j] if j < m else roots[root + n]
-                    ex, ey = x[own] + x[other], y[own] - y[other]
-                    ox, oy = y[own] + y[other], x[other] - x[own]
-                    result[2 * (at + j * inner)] = (ex + c * ox + s * oy) * scale * T(0.5)
-                    result[2 * (at + j * inner) + 1] = (ey + c * oy - s * ox) * scale * T(0.5)
+                    for k in range(run):
+                        ex, ey = x[here + k] + x[there + k], y[here + k] - y[there + k]
+                        ox, oy = y[here + k] + y[there + k], x[there + k] - x[here + k]
+                        to = 2 * (at + j * inner + k * side)
+                        result[to] = (ex + c * ox + s * oy) * scale * T(0.5)
+                        result[to + 1] = (ey + c * oy - s * ox) * scale * T(0.5)
+        elif m == n:
+            for j in range(n):
+                for k in range(run):
+                    result[at + j * inner + k * side] = x[own + j * N + k] * scale
         else:
-            at = line // inner * n * inner + line % inner
-            if m == n:
-                for j in range(n):
-                    result[at + j * inner] = x[first + j * N + lane] * scale
-            else:
-                for j in range(m):
-                    result[at + 2 * j * inner] = x[first + j * N + lane] * scale
-                    result[at + (2 * j + 1) * inner] = y[first + j * N + lane] * scale
+            for j in range(m):
+                for k in range(run):
+                    result[at + 2 * j * inner + k * side] = x[own + j * N + k] * scale
+                    result[at + (2 * j + 1) * inner + k * side] = y[own + j * N + k] * scale
+        lane += run
 
 
 @inline
@@ -217,8 +226,6 @@ def transformed(source, result, x, y, u, v, roots, sizes, start, stop):
         begin = lines * c // chunks
         while begin < lines * (c + 1) // chunks:
             lanes = min(N, lines * (c + 1) // chunks - begin)
-            if kind == 0 and inner >= N:
-                lanes = min(lanes, inner - begin % inner)
             taken(source, x, y, first, begin, lanes, n, inner, m, kind, roots, root)
             count, apart, back = m, 1, 0
             for k in range(sizes[8]):
