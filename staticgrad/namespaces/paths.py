@@ -61,10 +61,10 @@ PATHS: dict[str, Row] = {
         "beta chi2 dirichlet fishersnedecor gamma inverse_gamma studentT": "distributions.gamma_family",
         "cauchy gumbel half_cauchy half_normal laplace normal": "distributions.location_scale",
         "continuous_bernoulli exponential generalized_pareto kumaraswamy pareto uniform weibull": "distributions.intervals",
-        "independent log_normal logistic_normal mixture_same_family transformed_distribution": "distributions.composed",
+        "independent log_normal logistic_normal mixture_same_family relaxed_bernoulli relaxed_categorical "
+        "transformed_distribution": "distributions.composed",
         "lkj_cholesky wishart": "distributions.multivariate",
         "lowrank_multivariate_normal multivariate_normal von_mises": "distributions.multivariate",
-        "relaxed_bernoulli relaxed_categorical": "distributions.relaxed",
         "distribution exp_family": "distributions.distribution",
         "constraint_registry": "distributions.constraint_registry",
         "utils": "distributions.utils",
