@@ -1,6 +1,7 @@
 """Weight norm and spectral norm under their first names, with their parameters in the module itself.
 
-`module.weight` is computed at each use, not once per `forward`, so it is never older than its parameters.
+`module.weight` is computed at each use, not once per `forward`, so it is never older than its parameters. With spectral norm it
+is the parameter itself until the module is called, so functions that initialize `m.weight.data` write the parameter.
 """
 
 from __future__ import annotations
@@ -102,6 +103,9 @@ def spectral_norm(
 class SpectralNormRule:
     """The rule of a weight with spectral norm, and the hook that improves its singular vectors."""
 
+    called = False
+    """Whether the module was called."""
+
     def __init__(self, name: str, n_power_iterations: int, eps: float, dim: int):
         self.name, self.n_power_iterations, self.eps, self.dim = name, n_power_iterations, eps, dim
 
@@ -115,9 +119,12 @@ class SpectralNormRule:
         return norm
 
     def get(self, module: Module) -> Any:
-        return self._norm(module).forward(getattr(module, f"{self.name}_orig"))
+        weight = getattr(module, f"{self.name}_orig")
+        return self._norm(module).forward(weight) if self.called else weight.detach()
 
     def __call__(self, module: Module, inputs: Any) -> None:
+        if not self.called:
+            self.called = True
         if module.training:
             norm = self._norm(module)
             with no_grad():
@@ -127,6 +134,8 @@ class SpectralNormRule:
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     """Make the weight a parameter again. Raises ArgumentError for one without spectral norm."""
     rule = vars(module).get(f"_{SPECTRAL}s", {}).get(name)
+    if rule is not None:
+        rule.called = True
     _end(module, SPECTRAL, name, ("_u", "_v", "_orig"))
     for key, hook in tuple(module._forward_pre_hooks.items()):
         if hook is rule:

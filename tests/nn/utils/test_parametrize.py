@@ -115,6 +115,8 @@ def test_first_names(name):
     if name == "weight_norm":
         np.testing.assert_allclose(layer.weight.detach().numpy(), before)
     else:
+        np.testing.assert_array_equal(layer.weight.detach().numpy(), before)
+        layer(data(2, 4))
         assert np.linalg.norm(layer.weight.detach().numpy(), 2) == pytest.approx(1, rel=1e-3)
     value = layer.weight.detach().numpy()
     remove(layer)
