@@ -380,6 +380,9 @@ def _legacy(name: str, dtype: np.dtype, args: tuple[Any, ...], device: Any, requ
         return _made(np.zeros(as_shape(args[0]), dtype), requires_grad)
     if len(args) == 1 and not (isinstance(args[0], (int, np.integer)) and not isinstance(args[0], bool)):
         data = args[0]
+        traced = frontends.tracing and state.tracer is not None and not is_scalar(data) and not isinstance(data, str)
+        if traced and (not is_tensor(data) or getattr(data, "_is_array", False)):
+            return tensor(data, dtype, requires_grad)
         if is_tensor(data):
             if data.dtype != dtype:
                 raise DTypeError(f"{name}: expected a tensor of dtype {dtype}, got {data.dtype}", f"write x.to({dtype})")

@@ -263,3 +263,19 @@ def test_loops_over_batches_stack_arrays():
     total, doubled = f.loop(batches)
     alike((total, doubled), (batches.sum(1), batches * 2))
     alike(f.loop([batches[0], batches[1]]), [(batches[0].sum(), batches[0] * 2), (batches[1].sum(), batches[1] * 2)])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_constructors_of_a_dtype_copy_arrays(mode):
+    """`FloatTensor(array)` of an argument, of an element of it, and of numbers."""
+
+    def step(a, w):
+        x, y = sg.FloatTensor(a), sg.FloatTensor([a[0], 2.0])
+        return (x * w).sum(), (x + y) * sg.LongTensor(np.array([1, 2], np.int32))
+
+    w = sg.tensor([1.0, 2.0], requires_grad=True)
+    compiled = sg.compile(step, **MODES[mode])
+    for a in (np.array([1.0, 2.0]), np.array([3.0, 5.0])):
+        for expected, actual in zip(step(a, w), compiled(a, w), strict=True):
+            assert actual.dtype == expected.dtype == sg.float32
+            assert actual.tolist() == expected.tolist()
