@@ -8,6 +8,7 @@ numbers that differ between the two runs become arguments at once.
 
 from __future__ import annotations
 
+import itertools
 import math
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from ...compiler.execute.fastcall import Spec, declined, fast_path
 from ...compiler.program import Program
 from ...compiler.templates import Templates
 from ...eager.pending import at_once
+from ...eager.sparse_gradients import SparseGradient, sparse_gradient_of
 from ...errors import Where
 from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Range, Reduction, View, over_types
 from ...ir.subgraph import evaluate
@@ -161,18 +163,28 @@ def alike(a: Any, b: Any) -> bool:
 class Segment:
     """The operations from one cut to the next as a plan. fetches: the nodes whose values live on. where: the user's line of the
     cut; reason: what asked for a value there. after: the segment that ran before this one when it was first met. elements: of
-    the results of all operations."""
+    the results of all operations. sparse: how sparse gradients among the fetches are made, of parts that the plan computes
+    instead: eager mode knows their rows."""
 
     def __init__(
-        self, program: Program, operations: int, elements: int, where: Where | None, reason: str, after: Segment | None = None
-    ):
+        self, program: Program, operations: int, elements: int, where: Where | None, reason: str, after: Segment | None = None,
+        sparse: Sequence[SparseGradient | None] = (),
+    ):  # fmt: skip
         self.program, self.operations, self.where, self.reason, self.after = program, operations, where, reason, after
-        self.elements = elements
+        self.elements, self.sparse = elements, sparse if any(sparse) else ()
         self.runs = 0
         self.fast: Any = declined
         """Runs the plan, where it is the only one: a road fixes the shapes. None where it declines."""
 
     def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The values of the fetches."""
+        results = self._run(arrays)
+        if not self.sparse:
+            return results
+        rest = iter(results)
+        return [next(rest) if how is None else how.make([next(rest) for _ in how.parts]) for how in self.sparse]
+
+    def _run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         self.runs += 1
         found: list[np.ndarray] | None = self.fast(*arrays)
         if found is not None:
@@ -330,17 +342,14 @@ class Roads:
                     elements += math.prod(step.node.type.shape)
                 feeds += [node for node in reversed(step.nodes) if node.op.leaf == "placeholder"]
                 step = step.parent
+            sparse = [sparse_gradient_of(node) for node in fetches]
+            computed = [[node] if how is None else how.parts for node, how in zip(fetches, sparse, strict=True)]
             program = Program(
-                self.graph,
-                fetches,
-                feeds[::-1],
-                numerics=self.numerics,
-                passes=self.passes,
-                templates=self.templates,
-                kept=True,
+                self.graph, [*itertools.chain(*computed)], feeds[::-1], numerics=self.numerics, passes=self.passes,
+                templates=self.templates, kept=True,
             )  # fmt: skip
             place, reason = where()
-            at.plans[fetches] = Segment(program, operations, elements, place, reason, after)
+            at.plans[fetches] = Segment(program, operations, elements, place, reason, after, sparse)
             self.segments.append(at.plans[fetches])  # type: ignore[arg-type]
         return at.plans[fetches]
 

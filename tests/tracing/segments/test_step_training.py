@@ -7,6 +7,7 @@ import functools
 import random
 import threading
 
+import numpy as np
 import pytest
 
 import staticgrad as sg
@@ -387,3 +388,28 @@ CASES = [
 @pytest.mark.parametrize("make", CASES)
 def test_steps_agree_with_eager_mode(make, capsys):
     assert_agreement(make, capsys)
+
+
+def test_segments_leave_gradients_of_few_rows():
+    """As eager mode does: SparseAdam, which takes no others, updates the rows that were used."""
+
+    def train(compiled):
+        table = nn.Embedding(10, 3, sparse=True)
+        with sg.no_grad():
+            table.weight.copy_(sg.arange(30.0).reshape(10, 3) / 30)
+        optimizer = optim.SparseAdam(table.parameters(), lr=0.1)
+
+        def step(rows):
+            index = sg.tensor([int(i) for i in rows])
+            optimizer.zero_grad()
+            loss = F.logsigmoid(table(index).sum(1)).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = sg.compile(step, on_break="split") if compiled else step
+        losses = [run(np.array(rows)).item() for rows in ([1, 2, 2], [0, 5, 1], [9, 2, 2])]
+        return losses, table.weight.tolist()
+
+    for expected, actual in zip(train(False), train(True), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-6)
