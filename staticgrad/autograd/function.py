@@ -55,14 +55,14 @@ class FunctionCtx(FormerNode):
     """What `save_for_backward` got, once the call is on the tape; None again after a backward pass freed it."""
 
     _for_forward: tuple[Any, ...] | None = None
-    """What `save_for_forward` got."""
+    """What `save_for_forward` got, until `jvp` was called."""
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for `backward`, as `saved_tensors`. Called in `forward` or `setup_context`, once."""
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keep tensors (or None) for `jvp`, as `saved_tensors`."""
+        """Keep tensors (or None) for `jvp`, as `saved_tensors` there. Without, it gets those of `save_for_backward`."""
         self._for_forward = tensors
 
     def mark_dirty(self, *args: Any) -> None:
@@ -81,8 +81,6 @@ class FunctionCtx(FormerNode):
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors of `save_for_backward`. Raises GradientError once a backward pass freed them, and for one that was
         changed in place since."""
-        if self._for_forward is not None:
-            return self._for_forward
         return self.to_save if self._saved is None else self._saved()
 
     saved_variables = saved_tensors
@@ -325,7 +323,9 @@ class Function:
         tracing = frontends.tracing and state.tracer is not None
         if tracing or any(isinstance(x, Symbol) for x in args):
             return _apply_symbols(cls, ctx, args, kwargs)
-        return _apply_eager(cls, ctx, args, kwargs)
+        made = _apply_eager(cls, ctx, args, kwargs)
+        ctx._for_forward = None  # `jvp` is called under transforms alone
+        return made
 
 
 def _run_forward(cls: Any, ctx: FunctionCtx, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -538,12 +538,10 @@ def _gradients_of(ctx: Any, cotangents: Sequence[Any], count: int) -> list[Any]:
     return found
 
 
-def _gradients_fitted(ctx: Any, cotangents: Sequence[Any], args: Sequence[Any] | None) -> list[Any]:
-    """The same, in the shapes and dtypes of the arguments, if these are given."""
+def _gradients_fitted(ctx: Any, cotangents: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+    """The same, in the shapes and dtypes of the arguments. args: these, or their types; None for one that is no tensor."""
     found = _gradients_of(ctx, cotangents, len(ctx.needs_input_grad))
-    if args is None:
-        return found
-    return [g if g is None else _fitted(ctx, i, g, args[i]) for i, g in enumerate(found)]
+    return [g if g is None or args[i] is None else _fitted(ctx, i, g, args[i]) for i, g in enumerate(found)]
 
 
 def _fitted(ctx: Any, place: int, value: Any, like: Any) -> Any:

@@ -123,13 +123,24 @@ def _recorded(
     return made
 
 
+def _jvp(cls: Any, ctx: Any, tangents: Sequence[Any]) -> Any:
+    """What the user's `jvp` returns, which sees what `save_for_forward` got; `backward` sees what `save_for_backward` got."""
+    kept, saved = ctx._for_forward, ctx._saved
+    if kept is not None:
+        ctx._saved = lambda: kept
+    try:
+        return cls.jvp(ctx, *tangents)
+    finally:
+        ctx._saved, ctx._for_forward = saved, None
+
+
 def _pushed(cls: Any, ctx: Any, level: Forward, args: Sequence[Any], results: list[Any]) -> list[Any]:
     tangents = [
         x.tangent if isinstance(x, Dual) and x.level is level
         else F.zeros_like(x) if isinstance(x, Operators) and x.dtype.kind in INEXACT and ctx.materialize_grads else None
         for x in args
     ]  # fmt: skip
-    found = cls.jvp(ctx, *tangents)
+    found = _jvp(cls, ctx, tangents)
     pushed = list(found) if isinstance(found, tuple) else [found]
     if len(pushed) != len(results):
         raise TransformError(
@@ -197,25 +208,35 @@ def _of_samples(function: Any, cls: Any, outer: Vmap, flags: Sequence[bool], gra
             given = lifted(level, inputs, flags)
             inner = prepared(cls, given, tensors if isinstance(output, tuple) else tensors[0], ctx.needs_input_grad)
             pairs = list(zip((*given, *tensors), (*inputs, *results), strict=True))
-            ctx.own = [isinstance(x, Batched) and x.level is level for x in inner.to_save]
-            ctx.save_for_backward(*[
-                next((plain for seen, plain in pairs if seen is x), x.value if own else x)
-                for x, own in zip(inner.to_save, ctx.own, strict=True)
-            ])  # fmt: skip
+
+            def flat(saved: Sequence[Any]) -> tuple[list[bool], list[Any]]:
+                own = [isinstance(x, Batched) and x.level is level for x in saved]
+                return own, [
+                    next((plain for seen, plain in pairs if seen is x), x.value if mine else x)
+                    for x, mine in zip(saved, own, strict=True)
+                ]
+
+            ctx.own, kept = flat(inner.to_save)
+            ctx.save_for_backward(*kept)
+            ctx.own_in_jvp = ctx.own
+            if inner._for_forward is not None:
+                ctx.own_in_jvp, kept = flat(inner._for_forward)
+                ctx.save_for_forward(*kept)
+                inner._for_forward = None
             marked = [plain for seen, plain in pairs if any(seen is x for x in inner.non_differentiable)]
             ctx.mark_non_differentiable(*marked)
             ctx.set_materialize_grads(inner.materialize_grads)
-            ctx.inner = inner
+            ctx.inner, ctx.types = inner, [type_of(x) if isinstance(x, Operators) else None for x in given]
 
-    def entered(ctx: Any, level: Vmap) -> Any:
-        saved = lifted(level, ctx.saved_tensors, ctx.own)
+    def entered(ctx: Any, level: Vmap, own: Sequence[bool]) -> Any:
+        saved = lifted(level, ctx.saved_tensors, own)
         ctx.inner._saved = lambda: saved
         return ctx.inner
 
     def backward(ctx: Any, *cotangents: Any) -> Any:
         with again() as level:
             seeds = lifted(level, cotangents, [isinstance(g, Operators) for g in cotangents])
-            found = gradients(entered(ctx, level), seeds, None)
+            found = gradients(entered(ctx, level, ctx.own), seeds, ctx.types)
             made = []
             for g, flag in zip(found, flags, strict=True):
                 total = None if g is None else level.of(g)
@@ -225,7 +246,7 @@ def _of_samples(function: Any, cls: Any, outer: Vmap, flags: Sequence[bool], gra
     def jvp(ctx: Any, *tangents: Any) -> Any:
         with again() as level:
             which = [flag and isinstance(t, Operators) for t, flag in zip(tangents, flags, strict=True)]
-            return lowered(level, cls.jvp(entered(ctx, level), *lifted(level, tangents, which)))
+            return lowered(level, cls.jvp(entered(ctx, level, ctx.own_in_jvp), *lifted(level, tangents, which)))
 
     body = {name: staticmethod(made) for name, made in (
         ("forward", forward), ("setup_context", setup_context), ("backward", backward), ("jvp", jvp),
