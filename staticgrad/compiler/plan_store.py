@@ -19,8 +19,7 @@ import numpy as np
 from ..base import logs
 from ..base.communicators import group
 from ..base.types import StackType, TensorType, TupleType
-from ..ir import Cell, Literal, Node, OpDef, Subgraph
-from ..ops import built_in
+from ..ir import Cell, Literal, Node, OpDef, Subgraph, built_in
 from ..ops.leaves import Source
 from .backend import abi, object_code
 from .backend import disk_cache as disk

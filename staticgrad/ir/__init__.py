@@ -7,9 +7,9 @@ from .op import *
 from .subgraph import Subgraph, failing, may_fail
 
 __all__ = [
-    "collapse", "failing", "may_fail", "Adjacency", "NO_ATTRS", "REGISTRY", "Attribute", "Call", "Cell", "Clear", "Copy",
-    "Deferred", "Effect", "Emit", "Exchange", "Expand", "Extent", "Gemm", "Graph", "Index", "Layout", "Leaf", "Lookup",
-    "Literal", "Native", "Order", "Node", "OfGraph", "OpDef", "OverComplex", "Pointwise", "Range", "Reduction", "Region",
-    "Result", "Routine", "Scatter", "Scratch", "Subgraph", "Travelling", "View", "Window", "define", "enter", "derivation",
-    "literal", "node_name", "lasting", "over", "over_types",
+    "built_in", "collapse", "failing", "may_fail", "Adjacency", "NO_ATTRS", "REGISTRY", "Attribute", "Call", "Cell", "Clear",
+    "Copy", "Deferred", "Effect", "Emit", "Exchange", "Expand", "Extent", "Gemm", "Graph", "Index", "Layout", "Leaf",
+    "Lookup", "Literal", "Native", "Order", "Node", "OfGraph", "OpDef", "OverComplex", "Pointwise", "Range", "Reduction",
+    "Region", "Result", "Routine", "Scatter", "Scratch", "Subgraph", "Travelling", "View", "Window", "define", "enter",
+    "derivation", "literal", "node_name", "lasting", "over", "over_types",
 ]  # fmt: skip

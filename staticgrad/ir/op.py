@@ -6,9 +6,11 @@ One op is one record in one place (`staticgrad/ops/`). The engine reads records;
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cache
+from types import FrameType
 from typing import Any, ParamSpec
 
 import numpy as np
@@ -17,12 +19,12 @@ from ..base.dtypes import DERIVED, HALF
 from ..base.records import record
 from ..base.tables import LateTable
 from ..base.types import StackType, TensorType, TupleType
-from ..errors import ArgumentError, DTypeError, GraphError
+from ..errors import PACKAGE_DIR, ArgumentError, DTypeError, GraphError
 from .lowering import Effect, Emit, Leaf, Native, Pointwise, Region, Result, View
 
 __all__ = [
-    "Attribute", "define", "derivation", "enter", "lasting", "node_name", "OpDef", "over", "over_types", "OverComplex",
-    "Range", "REGISTRY",
+    "Attribute", "built_in", "define", "derivation", "enter", "lasting", "node_name", "OpDef", "over", "over_types",
+    "OverComplex", "Range", "REGISTRY",
 ]  # fmt: skip
 
 
@@ -282,6 +284,8 @@ OVER: dict[tuple[str, OpDef], OpDef] = {}
 """The records that were needed so far."""
 BASES: dict[OpDef, OpDef] = {}
 """Of each record that was made, the one that it was made of."""
+OWN: set[OpDef] = set()
+"""The records of the table that a module of the package enters while it is imported, whoever imports it, and when."""
 
 
 def _of_name(name: str) -> OpDef:
@@ -326,7 +330,18 @@ def enter(op: OpDef) -> OpDef:
     if op.name in REGISTRY:
         raise ArgumentError(f"an op named {op.name!r} is defined already")
     REGISTRY[op.name] = op
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE_DIR):  # users call helpers of the package, too
+        if frame.f_code.co_name == "<module>":
+            OWN.add(op)
+            break
+        frame = frame.f_back
     return op
+
+
+def built_in(op: OpDef) -> bool:
+    """Whether a record is the package's own, which its version describes, and not one that users define."""
+    return op in OWN
 
 
 def _entering(make: Callable[Fields, OpDef]) -> Callable[Fields, OpDef]:

@@ -5,16 +5,10 @@ is first asked for; `late_names.py` says what they enter.
 """
 # ruff: noqa: F401
 
-from ..ir import REGISTRY, OpDef, derivation
+from ..ir import derivation
 from ..operators import enter_late, frontends
 from . import elementwise, indexing, late_names, leaves, linear, pointwise, random, reductions, shaping, slicing, softmax
 
 enter_late(late_names)
 derivation.late.update(dict.fromkeys(("half", "u"), "staticgrad.ops.over_stored"))
 frontends.late("ops.deferred", "defer", "defer_rule")
-_NAMES = frozenset({*REGISTRY.entered(), *REGISTRY.late})
-
-
-def built_in(op: OpDef) -> bool:
-    """Whether a record is the package's own, which its version describes; those that users define come later."""
-    return op.name in _NAMES and REGISTRY.get(op.name) is op

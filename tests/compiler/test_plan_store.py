@@ -10,6 +10,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn, optim
+from staticgrad.compat.tf1.slopes import softsign as tf1_softsign
 from staticgrad.compiler import pipeline, plan_store
 from staticgrad.compiler.backend import disk_cache, kernel_cache
 from staticgrad.compiler.execute.stored_plan import StoredPlan
@@ -348,6 +349,37 @@ def test_an_op_of_the_user_is_not_kept(cache):
         np.testing.assert_allclose(np.asarray(gaussian(k)(DATA)), np.exp(-k * DATA * DATA) * 2, rtol=1e-6)
         del REGISTRY["gaussian"]  # as in another process
     assert not cache()
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x: nn.functional.binary_cross_entropy(x.sigmoid(), x.sigmoid()),
+        lambda x: tf1_softsign(x).sum(),
+    ],
+    ids=["functional", "tf1"],
+)
+def test_ops_of_modules_that_are_imported_late_are_kept(passes, loss):
+    found = [np.asarray(sg.compile(loss)(sg.tensor(DATA))).tobytes() for _ in range(2)]
+    assert found[0] == found[1]
+    assert len(passes) == 1
+
+
+def test_every_op_of_the_package_is_its_own():
+    """Those of modules that no table of names leads to are, too, and whoever imports them first."""
+    program = """
+import importlib
+import staticgrad
+for name in ("ops.communication", "functional.classification", "distributions.utils", "compat.tf1.slopes"):
+    importlib.import_module(f"staticgrad.{name}")
+from staticgrad.ir import REGISTRY, built_in
+from staticgrad.ops.rules import elementwise_op
+own = [name for name in REGISTRY]
+user = elementwise_op("users", abs, abs, scalar=lambda op, x: x, cost=1, doc="An op.", names=())
+print([name for name in own if not built_in(REGISTRY[name])], built_in(user), "all_reduce" in own)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] False True\n"
 
 
 @pytest.mark.parametrize("change", ["set_num_threads", "affinity"])
