@@ -68,6 +68,7 @@ def launch(given: Namespace) -> int:
 
 def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
     """The exit code of a command, which ends before this returns, after Ctrl-C as well."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # mpirun heeds it, also in jobs whose shell has it ignored
     with subprocess.Popen(command, env=dict(variables)) as started:
         try:
             return started.wait()

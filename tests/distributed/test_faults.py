@@ -61,11 +61,14 @@ def test_one_process_fails(tmp_path, fault, other, told):
         assert re.search(pattern.format(file=re.escape(str(program))), ended.stderr), ended.stderr
 
 
-def test_an_interrupt_ends_all(tmp_path):
+@pytest.mark.parametrize("shell", ["", 'trap "" INT; '], ids=["heeded", "ignored"])
+def test_an_interrupt_ends_all(tmp_path, shell):
+    """Shells start jobs in the background with the signal ignored, of which MPI's launcher takes no notice."""
     program = tmp_path / "train.py"
     fault = f"open({str(tmp_path / 'began')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     program.write_text(PROGRAM.format(fault=fault, other="time.sleep(60)"))
-    command = [sys.executable, "-m", "staticgrad", "launch", "-n", "2", "--restarts", "2", str(program)]
+    command = ["sh", "-c", shell + 'exec "$@"', "sh"]
+    command += [sys.executable, "-m", "staticgrad", "launch", "-n", "2", "--restarts", "2", str(program)]
     environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True) as started:
         while not (tmp_path / "began").exists() or not (tmp_path / "began").read_text():
