@@ -29,7 +29,11 @@ def training(dtype: Any = np.float32) -> tuple[Any, Any, dict[str, Any]]:
     logits = F.dropout(sg.tanh(x @ w + b), 0.3)
     loss = F.cross_entropy(logits, y)
     train = sg.optim.Adam(lr=0.05).minimize(loss)
-    return x, y, {"loss": loss, "train": train, "w": w, "b": b, "logits": logits, "x": x, "host": y[None] @ y[:, None]}
+    return (
+        x,
+        y,
+        {"loss": loss, "train": train, "w": w, "b": b, "logits": logits, "x": x, "host": sg.linalg.svdvals(sg.matmul(x.T, x))},
+    )
 
 
 FETCHES: dict[str, tuple[Callable[[dict[str, Any]], Any], bool]] = {

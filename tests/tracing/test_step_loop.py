@@ -85,8 +85,8 @@ def drawn() -> Program:
 
 
 def host_call(y: Any) -> Any:
-    """A number (0) by a product of integers, which has no native code."""
-    return (y[None] @ y[:, None]).sum() * 0
+    """A number (0) by singular values, which have no native code."""
+    return (sg.linalg.svdvals(sg.as_tensor(y)[None].float()).sum() * 0).long()
 
 
 def on_the_host() -> Program:

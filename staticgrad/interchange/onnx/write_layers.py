@@ -213,5 +213,5 @@ def _loop(b: Scope, node: Node, *operands: Name) -> tuple[Name, ...]:
     first: dict[Node, Any] = dict(zip(loop.cond.params, [*const_names, *starts], strict=True))
     b.walk(loop.cond.graph, loop.cond.results, first)
     starts = ["", first[loop.cond.results[0]], *starts, b.constant(0, np.int64)]
-    made = b.several("LoopOperands", starts, len(results) + 1, body=graph)
+    made = b.several("Loop", starts, len(results) + 1, body=graph)
     return (*made[:carries], *made[carries + 1 :], made[carries])

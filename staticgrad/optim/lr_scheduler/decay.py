@@ -93,7 +93,7 @@ class LRScheduler:
                 "in PyTorch skipping the first value of the learning rate schedule.",
                 UserWarning,
             )
-        if epoch is not None:
+        if epoch is not None and type(self).step is LRScheduler.step:  # those that have it by design don't warn
             warn_former(
                 "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please "
                 "use `scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the "

@@ -53,6 +53,8 @@ def takes(op: OpDef, dtype: np.dtype) -> bool:
     """Whether kernels have this elementwise op for operands of this dtype."""
     if not isinstance(op.emit, Pointwise) or not isinstance(op.emit.scalar, str) or op.attrs or op.shape_only:
         return False
+    if op.name in ("real", "imag", "complex"):  # of complex memory, which none of these dtypes is
+        return False
     types = [TensorType((), dtype)] * arity(op)[0]
     try:
         return op.promote is None or all(t == dtype for t in op.promote(types)[1:] or op.promote(types))

@@ -77,6 +77,11 @@ def _masked(x: Any, there: tuple[int, ...] = (0, 1, 2, 3), back: tuple[int, ...]
 
 
 ROWS: dict[str, Row] = {
+    "part of a whole": Row("part of a whole", lambda x: F.real(F.complex(x, F.exp(x)).T) * 2, ("permute", "mul")),
+    "other part of a whole": Row("part of a whole", lambda x: F.imag(F.complex(F.exp(x), x)), ()),
+    "whole of parts": Row(
+        "whole of parts", lambda x: F.abs(F.complex(F.real(z := F.exp(F.complex(x, x))), F.imag(z))), None, special=False
+    ),
     "fold": Row("fold", lambda x: x * F.exp(_number(x, 2.0)), ("mul",)),
     "implicit broadcast": Row("implicit broadcast", lambda x: F.broadcast_to(_row(x), (2, 3)) + x, ("slice", "add")),
     "the result is broadcast": Row(

@@ -377,4 +377,4 @@ def test_gradients_over_complex_numbers_after_a_cut():
     compiled = sg.compile(program)
     for _ in range(3):
         for a, b in zip(compiled(*(sg.tensor(v, requires_grad=True) for v in values)), expected, strict=True):
-            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12)
+            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12, atol=1e-14)  # zeros by cancellation
