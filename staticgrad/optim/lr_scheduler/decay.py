@@ -100,6 +100,10 @@ class LRScheduler:
                 "closed form is used instead of the new chainable form, where available.",
                 UserWarning,
             )
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch: float | None = None) -> None:
+        """Go to the next epoch, or to `epoch`, without a warning."""
         before = self.last_epoch
         self.last_epoch = before + 1 if epoch is None else int(epoch)
         try:
@@ -500,7 +504,13 @@ class SequentialLR(_Several):
         self.last_epoch += 1
         place = bisect_right(self._milestones, self.last_epoch)
         starts = place > 0 and self._milestones[place - 1] == self.last_epoch
-        self._schedulers[place].step(0) if starts else self._schedulers[place].step()
+        schedule = self._schedulers[place]
+        if not starts:
+            schedule.step()
+        elif type(schedule).step is LRScheduler.step:
+            schedule._update_lr(0)
+        else:  # it keeps more than the epoch
+            schedule.step(0)
         self._last_lr = self._present()
 
 
