@@ -3,9 +3,9 @@
     python -m benchmarks.halves [--sizes 1e5 1e6 1e7 1e8] [--seconds 0.5] [--threads 1] [--json halves.json] [--markdown]
 
 A size is a number of elements: of each operand of `elementwise`, relu(a * x + y); of the table of `lookup`, of which one row in
-eight is read and summed; of the weights of `lstm`, a step of one sample through layers of 1,024 units. Each is a compiled
-function. The dtypes take turns in short bursts; times are the least over the bursts, in microseconds. A ratio is the time of
-float32 divided by that of the dtype. The largest size takes 4 GB, and all of them about two minutes.
+eight is read and summed; of the weights of `lstm`, a step of one sample through layers of 1,024 units, at least one. Each is a
+compiled function. The dtypes take turns in short bursts; times are the least over the bursts, in microseconds. A ratio is the
+time of float32 divided by that of the dtype. All sizes take some 40 seconds on an idle machine.
 """
 
 from __future__ import annotations
