@@ -64,13 +64,20 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=2, help="processes of each entry; the first has an empty cache")
     parser.add_argument("--seconds", type=float, default=0.5, help="of timed steps in each process")
+    parser.add_argument(
+        "--instructions", choices=launch.INSTRUCTIONS, default="", help="measure as a CPU with these instructions and no more"
+    )
     parser.add_argument("--json", metavar="FILE", help="write all results to this file")
     return parser.parse_args(arguments)
 
 
 def parse_report(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks report", description="Render the results of a run.")
-    parser.add_argument("results", nargs="+", help="JSON files of runs on one machine, with the same settings")
+    parser.add_argument(
+        "results",
+        nargs="+",
+        help="JSON files of runs on one machine, with the same settings; several instruction sets stand side by side",
+    )
     parser.add_argument("--output", metavar="FILE", help="write Markdown to this file instead of text to the terminal")
     return parser.parse_args(arguments)
 
@@ -78,6 +85,17 @@ def parse_report(arguments: list[str]) -> argparse.Namespace:
 def chosen_of(options: argparse.Namespace) -> list[str]:
     patterns = options.case or [[name for name, case in CASES.items() if case.unseen == options.unseen]]
     return list(dict.fromkeys(name for found in patterns for name in found))
+
+
+def cpu_model() -> str:
+    """As Linux calls it, with the widest vectors that it has."""
+    try:
+        lines = [line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines()]
+    except OSError:
+        return platform.processor()
+    facts = {name.strip(): value.strip() for name, _, value in reversed(lines)}
+    widest = next((name for name in ("avx512f", "avx2") if name in facts.get("flags", "").split()), "")
+    return f"{facts.get('model name', platform.processor())} {widest.removesuffix('f')}".strip()
 
 
 def measured_limits(launcher: launch.Launcher, chosen: Iterable[str], rounds: int) -> dict[str, Any]:
@@ -89,11 +107,12 @@ def measured_limits(launcher: launch.Launcher, chosen: Iterable[str], rounds: in
 def measure(options: argparse.Namespace, progress: Any) -> dict[str, Any]:
     chosen = chosen_of(options)
     with tempfile.TemporaryDirectory() as folder:
-        launcher = launch.Launcher(Path(folder), dict(options.python))
+        launcher = launch.Launcher(Path(folder), dict(options.python), options.instructions)
         installed = [name for name in options.backend if launcher.installed(name)]
         skipped = [f"{name} is skipped: it is not installed." for name in options.backend if name not in installed]
         print(*skipped, sep="\n", file=sys.stderr)
         machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
+        machine |= {"model": cpu_model(), "instructions": options.instructions}
         results: dict[str, Any] = {
             "machine": machine | {"versions": launcher.versions(installed)},
             "settings": {"rounds": options.rounds, "seconds": options.seconds},
@@ -117,13 +136,13 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["report"]:
         rendering = parse_report(arguments[1:])
         try:
-            results = figures.together([json.loads(Path(file).read_text()) for file in rendering.results])
+            results, *others = figures.by_instructions([json.loads(Path(file).read_text()) for file in rendering.results])
         except ValueError as error:
             sys.exit(str(error))
         if rendering.output:
-            Path(rendering.output).write_text(report.markdown(results))
+            Path(rendering.output).write_text(report.markdown(results, *others))
         else:
-            print(report.text(results))
+            print(report.text(results, *others))
         return
     if arguments[:1] == ["warmup"]:
         warmup.main(arguments[1:])
@@ -145,7 +164,8 @@ def main(arguments: list[str]) -> None:
             if (name, "compiled") in IMPLEMENTATIONS
         ]
         with tempfile.TemporaryDirectory() as folder:
-            threads.main(options, launch.Launcher(Path(folder), dict(options.python)), chosen, progress)
+            launcher = launch.Launcher(Path(folder), dict(options.python), options.instructions)
+            threads.main(options, launcher, chosen, progress)
         return
     print(report.text(measure(options, progress)))
 

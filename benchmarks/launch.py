@@ -30,14 +30,27 @@ TURNS = 5
 """Turns of each process: what disturbs the machine for a while meets all of them."""
 REST = 0.15
 """Seconds before each turn: threads of a BLAS, which the process before it may have, spin for 0.1 s before they sleep."""
+INSTRUCTIONS = {
+    "avx2": {
+        "STATICGRAD_CPU": "x86-64-v3",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "OPENBLAS_CORETYPE": "Haswell",
+        "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+    },
+}
+"""What keeps each library to fewer instructions than the CPU has, so that it measures as a lesser CPU of the same clock."""
 
 
 class Launcher:
-    """Starts the processes. folder: for arrays and caches, empty at first; pythons: interpreters by backend."""
+    """Starts the processes. folder: for arrays and caches, empty at first; pythons: interpreters by backend; instructions: a
+    key of INSTRUCTIONS, "" for all that the CPU has."""
 
-    def __init__(self, folder: Path, pythons: Mapping[str, str]):
+    def __init__(self, folder: Path, pythons: Mapping[str, str], instructions: str = ""):
         self.folder, self.pythons = folder, pythons
         self.environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        self.environment |= INSTRUCTIONS.get(instructions, {})
         for part in ("staticgrad", "benchmarks"):  # as pip does with installed packages, the peers among them
             compileall.compile_dir(ROOT / part, quiet=2)
 

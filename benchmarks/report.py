@@ -20,6 +20,7 @@ Each case runs on each backend in fresh processes, with the same data and initia
 equally. The time of a step is the median over processes of the median over blocks; each peer counts with its fastest variant.
 Differences under 1.3x are ties on a shared machine. *Fastest blocks* is the ratio of these, which other load affects least;
 *eager / torch* is the time of our eager step in that of PyTorch's, which has the better of one and two threads.
+With fewer instructions than the CPU has, each library is told to use no more (`--instructions`).
 
 Memory is the peak resident memory until the first steps of a case are done, less the memory of modules: those imported at the
 start, and those that a framework loads when it needs them, with their work. For us these are Numba, LLVM and the native
@@ -41,6 +42,28 @@ def steps_table(table: Iterable[Row]) -> Iterator[list[str]]:
         peer = "" if row.peer is None else " ".join(filter(None, (row.peer.backend, row.peer.variant)))
         ratios = ["" if ratio is None else f"{ratio:.2f}" for ratio in (row.ratio, row.undisturbed, row.eager)]
         yield [row.name, *cells, peer, *ratios]
+
+
+def instructions_table(several: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
+    """The step of our fastest mode and of the fastest peer by instruction set, side by side."""
+    tables = {instructions_of(results): {row.name: row for row in figures.rows(results)} for results in several}
+    yield ["us a step", *(f"{name}: {what}" for name in tables for what in ("ours", "fastest peer", "peer / ours"))]
+    for case in dict.fromkeys(name for table in tables.values() for name in table):
+        cells = []
+        for row in (table.get(case) for table in tables.values()):
+            if row is None or row.ours is None or row.peer is None or row.ratio is None:
+                cells += ["", "", ""]
+            else:
+                cells += [micro(row.ours.step), f"{micro(row.peer.step)} ({row.peer.backend})", f"{row.ratio:.2f}"]
+        yield [case, *cells]
+    means = [figures.geometric_mean(row.ratio for row in table.values() if row.ratio) for table in tables.values()]
+    yield ["geometric mean", *(cell for mean in means for cell in ("", "", f"{mean:.2f}"))]
+
+
+def instructions_of(results: Mapping[str, Any]) -> str:
+    """What the processes could use: a name for a heading."""
+    model = results["machine"].get("model", "").rpartition(" ")[2]
+    return (figures.instructions(results) or model or "all").upper().replace("AVX512", "AVX-512")
 
 
 def figures_table(table: Iterable[Row], names: Iterable[str], what: str, form: str) -> Iterator[list[str]]:
@@ -112,11 +135,15 @@ def phases_table(results: Mapping[str, Any]) -> Iterator[list[str]]:
                     yield [name, "empty cache" if cold else "full cache", f"{run['total']:.2f}", parts]
 
 
-def tables(results: Mapping[str, Any]) -> Iterator[tuple[str, list[list[str]]]]:
-    """Titles and tables, empty ones left out."""
+def tables(results: Mapping[str, Any], *others: Mapping[str, Any]) -> Iterator[tuple[str, list[list[str]]]]:
+    """Titles and tables, empty ones left out. others: of the same machine with fewer instructions."""
     table = figures.rows(results)
     peers = [name for name in BACKENDS if not BACKENDS[name].floor]
     yield "Steps", list(steps_table(table))
+    if others:
+        yield "Instruction sets side by side", list(instructions_table([results, *others]))
+    for other in others:
+        yield f"Steps with {instructions_of(other)} and no more", list(steps_table(figures.rows(other)))
     yield "Targets", list(targets_table(figures.targets(results)))
     yield "Share of the machine's limits", list(limits_table(table, results["limits"]))
     yield "Peak memory above the imports, full cache, MB", list(figures_table(table, BACKENDS, "memory", ".1f"))
@@ -133,7 +160,8 @@ def tables(results: Mapping[str, Any]) -> Iterator[tuple[str, list[list[str]]]]:
 def machine_lines(results: Mapping[str, Any]) -> Iterator[str]:
     machine, settings = results["machine"], results["settings"]
     versions = ", ".join(f"{name} {version}" for name, version in sorted(machine["versions"].items()))
-    yield f"{machine['cpus']} CPUs ({machine['machine']}), Python {machine['python']}; {versions}."
+    model = f"{machine['model']}, " if "model" in machine else ""
+    yield f"{machine['cpus']} CPUs ({model}{machine['machine']}), Python {machine['python']}; {versions}."
     loads = [run["load"] for entry in results["entries"] for run in entry["runs"]]
     if loads:
         text = f"load of the machine {min(loads):.1f} - {max(loads):.1f} (about 1 is the measured process)"
@@ -149,9 +177,9 @@ def machine_lines(results: Mapping[str, Any]) -> Iterator[str]:
     yield from results["skipped"]
 
 
-def text(results: Mapping[str, Any]) -> str:
+def text(results: Mapping[str, Any], *others: Mapping[str, Any]) -> str:
     lines = list(machine_lines(results))
-    for title, (head, *body) in tables(results):
+    for title, (head, *body) in tables(results, *others):
         if body and title != "All variants":
             lines += ["", title, *_aligned([head, *body])]
     return "\n".join(lines)
@@ -168,11 +196,11 @@ def _number(cell: str) -> bool:
     return cell.replace(",", "").replace(".", "").removesuffix("%").isdigit()
 
 
-def markdown(results: Mapping[str, Any]) -> str:
+def markdown(results: Mapping[str, Any], *others: Mapping[str, Any]) -> str:
     lines = [HEAD, *(f"{line}\n" for line in machine_lines(results))]
     lines.append("`malloc keeps`: `MALLOC_MMAP_THRESHOLD_` and `MALLOC_TRIM_THRESHOLD_` raised; with large arrays page")
     lines.append("faults, not arithmetic, decide otherwise.\n")
-    for title, (head, *body) in tables(results):
+    for title, (head, *body) in tables(results, *others):
         if body:
             lines += [f"## {title}", "", _cells(head), _cells(["---"] * len(head)), *map(_cells, body), ""]
     return "\n".join(lines)

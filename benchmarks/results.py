@@ -134,6 +134,20 @@ def together(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def by_instructions(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The results of all runs, those with the same instructions together, first those with all that the CPU has."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for run in sorted(runs, key=instructions):
+        groups.setdefault(instructions(run), []).append(run)
+    return [together(group) for group in groups.values()]
+
+
+def instructions(results: Mapping[str, Any]) -> str:
+    """What the processes were kept to: "" for all that the CPU has, as in files that don't say it."""
+    found: str = results["machine"].get("instructions", "")
+    return found
+
+
 def _name(entry: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple([entry[part] for part in ("case", "malloc", "backend", "variant")])
 

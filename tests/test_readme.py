@@ -37,3 +37,20 @@ def test_commands_are_those_of_the_package():
     text = README.read_text()
     assert 'pip install -e ".[examples]" && python examples/digits.py' in text
     assert 'pip install -e ".[test]" && pytest' in text
+
+
+def test_figures_of_speed_are_those_of_the_benchmark_page():
+    """Each row has the cells of a row there, and the text its geometric means."""
+    page = README.parent.joinpath("docs", "performance.md").read_text()
+    there = [cells_of(line)[1:] for line in page.partition("## Instruction sets")[2].partition("## Steps")[0].splitlines()]
+    speed = README.read_text().partition("## Speed")[2].partition("## From the command line")[0]
+    rows = [cells_of(line)[1:] for line in speed.splitlines() if line.startswith("|")][2:]
+    assert len(rows) >= 12
+    assert [row for row in rows if row not in there] == []
+    means = [cell for row in there for cell in row if row[:2] == ["", ""] and cell]
+    assert len(means) == 2
+    assert all(mean in speed for mean in means)
+
+
+def cells_of(line):
+    return [cell.strip() for cell in line.strip("|").split("|")]

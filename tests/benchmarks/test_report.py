@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import cases, report, results, threads  # noqa: F401  (cases: registers them)
+from benchmarks import cases, launch, report, results, threads  # noqa: F401  (cases: registers them)
 from benchmarks.registry import CASES
 from benchmarks.results import Target
 
@@ -176,6 +176,31 @@ def test_report_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "geometric mean over cases" in capsys.readouterr().out
     command.main(["report", str(file), "--output", str(page)])
     assert page.read_text() == report.markdown(RESULTS)
+
+
+def test_instruction_sets_stand_side_by_side() -> None:
+    """Files of both, in any order; a case that one lacks leaves its cells empty."""
+    machine = {**RESULTS["machine"], "model": "Some CPU avx512"}
+    own = {**RESULTS, "machine": {**machine, "instructions": ""}}
+    entries = [entry("digits", "compiled", run(80)), entry("digits", "jax", run(120))]
+    lesser = {**RESULTS, "machine": {**machine, "instructions": "avx2"}, "entries": entries}
+    page = report.markdown(*results.by_instructions([lesser, own]))
+    assert "2 CPUs (Some CPU avx512, x86_64)" in page
+    assert "| us a step | AVX-512: ours | AVX-512: fastest peer | AVX-512: peer / ours | AVX2: ours |" in page
+    assert "| digits | 42.0 | 90.0 (jax) | 2.14 | 80.0 | 120 (jax) | 1.50 |" in page
+    assert "| mlp-784 | 2,000 | 1,500 (jax) | 0.75 |  |  |  |" in page
+    assert "| geometric mean |  |  | 1.27 |  |  | 1.50 |" in page
+    assert "## Steps with AVX2 and no more" in page
+    with pytest.raises(ValueError, match="model of the machine differ"):
+        results.by_instructions([own, {**own, "machine": {**own["machine"], "model": "Another CPU"}}])
+
+
+def test_lesser_instructions_are_set_for_each_library(tmp_path: Path) -> None:
+    given = launch.Launcher(tmp_path, {}, "avx2").environment_with({})
+    assert {name: given[name] for name in ("STATICGRAD_CPU", "MKL_ENABLE_INSTRUCTIONS")} == {
+        "STATICGRAD_CPU": "x86-64-v3",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    }
 
 
 def test_steps_with_all_threads_are_compared_with_one() -> None:
