@@ -58,7 +58,7 @@ class Description:
         if kind is tuple:
             return f"({','.join(map(self.text, value))})"
         if isinstance(value, np.dtype):
-            return f"dtype {value.str}"
+            return f"dtype {value.name}"
         if isinstance(value, TensorType):
             return _type(value)
         if kind is OpDef:
@@ -149,7 +149,8 @@ class ProgramKey(Description):
             raise Unkept("an array of objects")
         self.constants.setdefault((array.ctypes.data, array.nbytes), len(self.arrays))
         self.arrays.append(array)
-        return f"array {array.dtype.str} {array.shape} {array.flags.c_contiguous} {hashlib.sha256(array.tobytes()).hexdigest()}"
+        content = hashlib.sha256(array.tobytes()).hexdigest()
+        return f"array {array.dtype.name} {array.shape} {array.flags.c_contiguous} {content}"
 
 
 def _type(kind: Any) -> str:
@@ -159,7 +160,7 @@ def _type(kind: Any) -> str:
         return f"stack of {_type(kind.item)}"
     if kind.__class__ is not TensorType:
         raise Unkept(f"a {kind.__class__.__name__}")
-    return f"{kind.dtype.str}{kind.shape}"
+    return f"{kind.dtype.name}{kind.shape}"
 
 
 def setting() -> str:

@@ -340,8 +340,9 @@ def enter(op: OpDef) -> OpDef:
 
 
 def built_in(op: OpDef) -> bool:
-    """Whether a record is the package's own, which its version describes, and not one that users define."""
-    return op in OWN
+    """Whether a record is the package's own, which its version describes, or made of such a one, and not one that users
+    define."""
+    return op in OWN or (op in BASES and built_in(BASES[op]))
 
 
 def _entering(make: Callable[Fields, OpDef]) -> Callable[Fields, OpDef]:

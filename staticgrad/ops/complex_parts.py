@@ -6,6 +6,7 @@ Branch cuts and results at zeros are those of C99, annex G, and so are most at i
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ..operators import F
@@ -161,6 +162,89 @@ def power(x: Pair, y: Pair) -> Pair:
         F.where(whole, 1, F.where(flat, F.where(y[0] > 0, 0, math.nan), re)),
         F.where(whole, 0, F.where(flat, F.where(y[0] > 0, 0, math.nan), im)),
     )  # fmt: skip
+
+
+def running_product(x: Pair, axis: int, exclusive: bool, reverse: bool) -> Pair:
+    """By doubling: products of 2, 4, 8, ... elements."""
+    n = x[0].shape[axis]
+    if not n:
+        return x
+    if reverse:
+        x = each(F.flip, x, (axis,))
+    if exclusive:
+        first = each(part, x, axis, 0, 1)
+        x = joined((F.ones_like(first[0]), F.zeros_like(first[1])), each(part, x, axis, 0, n - 1), axis)
+    step = 1
+    while step < n:
+        x = joined(each(part, x, axis, 0, step), product(each(part, x, axis, 0, n - step), each(part, x, axis, step, n)), axis)
+        step *= 2
+    return each(F.flip, x, (axis,)) if reverse else x
+
+
+def whole_product(x: Pair, axis: int, keepdims: bool) -> Pair:
+    """The product of all elements, by halves."""
+    n = x[0].shape[axis]
+    if not n:
+        re, im = each(F.sum, x, axis, True)
+        x = re + 1, im
+    while n > 1:
+        half, rest = n // 2, each(part, x, axis, n - n % 2, n)
+        x = product(each(part, x, axis, 0, half), each(part, x, axis, half, 2 * half))
+        x, n = joined(x, rest, axis) if n % 2 else x, half + n % 2
+    return x if keepdims else each(F.squeeze, x, axis)
+
+
+def recurrence(factors: Pair, terms: Pair, axis: int) -> Pair:
+    """r[i] = factors[i] r[i - 1] + terms[i], by doubling."""
+    n, step = terms[0].shape[axis], 1
+    while step < n:
+        later, before = each(part, factors, axis, step, n), each(part, terms, axis, 0, n - step)
+        terms = joined(each(part, terms, axis, 0, step), total(each(part, terms, axis, step, n), product(later, before)), axis)
+        factors = joined(each(part, factors, axis, 0, step), product(later, each(part, factors, axis, 0, n - step)), axis)
+        step *= 2
+    return terms
+
+
+def each(function: Callable[..., Any], x: Pair, *rest: Any) -> Pair:
+    """A function of either part."""
+    return function(x[0], *rest), function(x[1], *rest)
+
+
+def part(x: Any, axis: int, start: int, stop: int) -> Any:
+    """Some of the elements along an axis."""
+    return x[(*[slice(None)] * axis, slice(start, stop))]
+
+
+def joined(x: Pair, y: Pair, axis: int) -> Pair:
+    return F.concatenate([x[0], y[0]], axis), F.concatenate([x[1], y[1]], axis)
+
+
+def total(x: Pair, y: Pair) -> Pair:
+    return x[0] + y[0], x[1] + y[1]
+
+
+def pair(x: Any) -> Pair:
+    """The parts of an operand, which is real where it is no pair."""
+    return x if x.__class__ is tuple else (x, F.zeros_like(x))
+
+
+def system(a: Any, b: Any, solver: Callable[[Any, Any], Any]) -> Pair:
+    """X with A X = B, by the system of the parts: [[Re A, -Im A], [Im A, Re A]] [Re X; Im X] = [Re B; Im B]. A real matrix has
+    the parts of B as its sides."""
+    re, im = pair(b)
+    if a.__class__ is not tuple:
+        n, whole = re.shape[-1], solver(a, F.concatenate([re, im], -1))
+        return whole[..., :n], whole[..., n:]
+    rows = [F.concatenate([a[0], -a[1]], -1), F.concatenate([a[1], a[0]], -1)]
+    n, whole = re.shape[-2], solver(F.concatenate(rows, -2), F.concatenate([re, im], -2))
+    return whole[..., :n, :], whole[..., n:, :]
+
+
+def inverse(a: Pair, solver: Callable[[Any, Any], Any]) -> Pair:
+    """A^-1, from the first columns of the inverse of [[Re A, -Im A], [Im A, Re A]]."""
+    rows, columns = (F.index_along(a[0], a[0].ndim - k) for k in (2, 1))
+    one = F.reshape(F.astype(F.eq(rows, columns), a[0].dtype), a[0].shape[-2:])
+    return system(a, (one, F.zeros_like(one)), solver)
 
 
 def whole_power(x: Pair, exponent: int) -> Pair:

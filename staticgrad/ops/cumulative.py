@@ -40,11 +40,11 @@ from ..operators import (
     torch_function,
 )
 from . import attributes as at
+from . import complex_parts as parts
 from . import return_types
 from .batching import linear
 from .operands import dtype_of, ndim_of
 from .ordering import along, with_axis, without_axis
-from .over_complex import HOLOMORPHIC
 from .reductions import ADD, axis_of_scalar, reduced, spread, widened
 from .shaping import backwards
 
@@ -202,7 +202,9 @@ def _recurrence_infer(factors: TensorType, terms: TensorType, axis: int) -> Tens
 
 recurrence_op: OpDef = define(
     name="linear_recurrence",
-    complex=HOLOMORPHIC,
+    complex=OverComplex(
+        "holomorphic", parts=lambda node, f, t: parts.recurrence(parts.pair(f), parts.pair(t), node.attrs["axis"])
+    ),
     attrs={"axis": at.axis_of(0)},
     infer=_recurrence_infer,
     eval=_recurrence_eval,
@@ -238,7 +240,7 @@ def _cumprod_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
 
 cumprod_op: OpDef = define(
     name="cumprod",
-    complex=HOLOMORPHIC,
+    complex=OverComplex("holomorphic", parts=lambda node, x: parts.running_product(x, **node.attrs)),
     attrs={"axis": at.axis_of(0), "exclusive": at.flag, "reverse": at.flag},
     infer=lambda x, axis, exclusive, reverse: x,
     eval=_cumprod_eval,
@@ -278,7 +280,9 @@ def _prod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 prod_op = define(
     name="prod",
-    complex=HOLOMORPHIC,
+    complex=OverComplex(
+        "holomorphic", parts=lambda node, x: parts.whole_product(x, *node.attrs["axis"], node.attrs["keepdims"])
+    ),
     attrs={"axis": at.one_axis, "keepdims": at.flag},
     infer=reduced,
     eval=lambda x, axis, keepdims: np.asarray(MULTIPLY.reduce(x, axis, x.dtype, None, keepdims)),

@@ -54,7 +54,7 @@ def key(value: Any) -> Hashable:
     if kind in (float, complex):
         return kind, repr(value)
     if issubclass(kind, np.generic):  # by the type: `isinstance` asks for `value.__class__`, which may be the user's code
-        return kind, value.dtype.str, value.tobytes()
+        return kind, value.dtype, value.tobytes()
     if issubclass(kind, ANY_DTYPE):
         return np.dtype, str(value), value
     if kind is tuple or (issubclass(kind, tuple) and hasattr(kind, "_fields")):

@@ -57,7 +57,7 @@ def _cell(cell: Any, _: Any) -> Any:
 
 def contents(array: np.ndarray) -> Any:
     """The properties by which arrays are compared: shape, dtype and bytes."""
-    return array.shape, array.dtype.str, array.tobytes() if not array.dtype.hasobject else tuple(map(plain_key, array.flat))
+    return array.shape, array.dtype, array.tobytes() if not array.dtype.hasobject else tuple(map(plain_key, array.flat))
 
 
 order_of = type.__dict__["__mro__"].__get__

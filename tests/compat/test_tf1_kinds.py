@@ -72,6 +72,28 @@ CASES = {
     "scan of unknown rank": (
         lambda: fed(ROWS, lambda p: tf.scan(lambda c, e: c + tf.reduce_sum(e), p, initializer=0.0)), [3, 10],
     ),
+    "elements of unknown rank": (
+        lambda: fed(ROWS, lambda p: tf.TensorArray(tf.float32, 2).write(0, p).write(1, p * 2).stack()),
+        [ROWS, [[2, 4], [6, 8]]],
+    ),
+    "elements of unknown rank, read": (
+        lambda: fed(ROWS, lambda p: tf.TensorArray(tf.float32, 2).write(1, p).write(0, p * 2).read(1)), ROWS,
+    ),
+    "elements of unknown rank, with a gradient": (
+        lambda: fed(ROWS, lambda p: tf.gradients(tf.reduce_sum(array(2).write(1, p * p).write(0, p).stack()), p)),
+        [[[3, 5], [7, 9]]],
+    ),
+    "elements of unknown rank in a loop": (
+        lambda: fed(ROWS, lambda p: tf.while_loop(
+            lambda i, ta: i < 3,
+            lambda i, ta: (i + 1, ta.write(i, p * tf.cast(i, tf.float32))),
+            [0, tf.TensorArray(tf.float32, 3)],
+        )[1].stack()),
+        [[[0, 0], [0, 0]], ROWS, [[2, 4], [6, 8]]],
+    ),
+    "slices of unknown rank": (
+        lambda: fed(ROWS, lambda p: tf.TensorArray(tf.float32, 2).unstack(p).read(1)), [3, 4],
+    ),
     "fold of nothing": (lambda: fed([], lambda p: tf.foldl(lambda c, e: c + e, p, initializer=5.0), [None]), 5),
     "fold from the end": (lambda: tf.foldr(lambda c, e: c * 2 + e, tf.range(4.0)), 34),
     "mean of integers": (lambda: tf.segment_mean(tf.constant([7, 8, 9]), [0, 0, 1]), [7, 9]),
@@ -112,6 +134,68 @@ def test_rows_stay_rows(name):
     made = calls[name](slices)
     assert isinstance(made, tf.IndexedSlices)
     assert lists(run([made.values, made.indices])) == [expected.get(name, ROWS), [2, 0]]
+
+
+TABLE, IDS = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [2, 0, 2]
+
+
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize(
+    "optimizer",
+    [tf.train.GradientDescentOptimizer(0.5), tf.train.MomentumOptimizer(0.5, 0.5), tf.train.AdagradOptimizer(0.5)],
+    ids=["sgd", "momentum", "adagrad"],
+)
+def test_gradients_of_rows_come_out_of_a_branch(optimizer, taken):
+    flag, table = tf.placeholder(tf.bool, []), tf.Variable(TABLE)
+    loss = tf.cond(flag, lambda: tf.reduce_sum(tf.gather(table, IDS) ** 2), lambda: tf.reduce_sum(table[1] ** 3))
+    (g,) = tf.gradients(loss, table)
+    (second,) = tf.gradients(tf.reduce_sum(tf.convert_to_tensor(g) ** 2), table)
+    train = optimizer.minimize(loss)
+    first = [[2, 4], [0, 0], [20, 24]] if taken else [[0, 0], [27, 48], [0, 0]]
+    then = [[8, 16], [0, 0], [160, 192]] if taken else [[0, 0], [36 * 27, 36 * 64], [0, 0]]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert lists(session.run([tf.convert_to_tensor(g), second], {flag: taken})) == [first, then]
+        session.run(train, {flag: taken})
+        by = np.array(first) if "Adagrad" not in type(optimizer).__name__ else first / np.sqrt(0.1 + np.square(first))
+        np.testing.assert_allclose(session.run(table), np.array(TABLE) - 0.5 * by, rtol=1e-6)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("kinds", ["rows rows", "rows whole", "whole rows"])
+def test_branches_give_slices(kinds, taken):
+    """As in TensorFlow both are slices where the first one is, so training may skip a gradient, or clip it."""
+    flag, table = tf.placeholder(tf.bool, []), tf.Variable(TABLE)
+    (g,) = tf.gradients(tf.reduce_sum(tf.gather(table, IDS) ** 2), table)
+    assert isinstance(g, tf.IndexedSlices)
+    whole, rows = np.array([[2, 4], [0, 0], [20, 24]]), np.array([[10, 12], [2, 4], [10, 12]])
+    other = {"rows": lambda: tf.IndexedSlices(g.values * 2, tf.cast(g.indices, tf.int64), g.dense_shape),
+             "whole": lambda: tf.zeros_like(table)}  # fmt: skip
+    first, second = kinds.split()
+    branches = (lambda: g, other[second]) if first == "rows" else (other["whole"], lambda: g)
+    found, (count, extra) = tf.cond(flag, lambda: (branches[0](), [1, g.values]), lambda: (branches[1](), [2, g.values * 0]))
+    assert isinstance(found, tf.IndexedSlices) is (first == "rows")
+    train = tf.train.GradientDescentOptimizer(0.5).apply_gradients([(found, table)])
+    factor = {"rows rows": (1, 2), "rows whole": (1, 0), "whole rows": (0, 1)}[kinds][not taken]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        dense, n, more, parts = session.run([tf.convert_to_tensor(found), count, extra, found], {flag: taken})
+        assert lists(dense) == (whole * factor).tolist()
+        assert (n, lists(more)) == (2 - taken, (rows * taken).tolist())
+        if first == "rows" and (taken or second == "rows"):
+            assert lists([parts.values, parts.indices]) == [(rows * factor).tolist(), IDS]
+        session.run(train, {flag: taken})
+        np.testing.assert_allclose(session.run(table), np.array(TABLE) - 0.5 * factor * whole)
+
+
+def test_slices_of_a_branch_without_the_shape_of_the_whole():
+    made = [tf.IndexedSlices(tf.constant([[v]]), tf.constant([i])) for v, i in ((1.0, 0), (2.0, 3))]
+    flag = tf.placeholder(tf.bool, [])
+    found = tf.cond(flag, lambda: made[0], lambda: made[1])
+    assert isinstance(found, tf.IndexedSlices)
+    assert found.dense_shape is None
+    for taken in (True, False):
+        assert lists(run([found.values, found.indices], {flag: taken})) == [[[2.0 - taken]], [0 if taken else 3]]
 
 
 def test_averages_with_and_without_bias():

@@ -108,3 +108,37 @@ def test_checkpoints_of_objects(tmp_path):
         manager.checkpoint.restore(manager.checkpoints[0]).assert_consumed().run_restore_ops()
         for found, expected in zip(session.run([v, optimizer.get_slot(v, "m"), step]), values[1], strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("backup", [None, 7.0])
+def test_rows_are_found_by_their_texts(tmp_path, axis, backup):
+    """Of a vocabulary in another order, with texts that the checkpoint lacks."""
+    (tmp_path / "old").write_text("cat\ndog\nbird\n")
+    (tmp_path / "new").write_text("bird\nfish\ncat\nunused\n")
+    values = np.arange(6, dtype="float32").reshape(3, 2)
+    values = values if axis == 0 else values.T
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.get_variable("embedding", initializer=values)
+        tf.get_variable("other", initializer=[1.0])
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+    info = tf.train.VocabInfo(
+        str(tmp_path / "new"), 3, 1, str(tmp_path / "old"), axis=axis,
+        backup_initializer=None if backup is None else tf.constant_initializer(backup),
+    )  # fmt: skip
+    rest = backup or 0.0
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.get_variable("table", [4, 2][:: 1 if axis == 0 else -1])
+        other = tf.get_variable("other", [1])
+        tf.train.warm_start(path, ".*", {"table": info}, {"table": "embedding"})
+        session.run(tf.global_variables_initializer())
+        found = session.run(table)
+        assert (found if axis == 0 else found.T).tolist() == [[4, 5], [rest, rest], [0, 1], [rest, rest]]
+        assert session.run(other).tolist() == [1]
+        with pytest.raises(ValueError, match=r"names that no variable has: \['tabel'\]"):
+            tf.train.warm_start(path, ".*", {"tabel": info}, {"table": "embedding"})
+    with tf.Graph().as_default():
+        tf.get_variable("table", [5, 2])
+        with pytest.raises(ValueError, match="which the vocabulary of"):
+            tf.train.warm_start(path, ".*", {"table": info._replace(axis=0)}, {"table": "embedding"})

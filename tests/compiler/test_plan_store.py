@@ -10,6 +10,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn, optim
+from staticgrad.base.types import TensorType
 from staticgrad.compat.tf1.slopes import softsign as tf1_softsign
 from staticgrad.compiler import pipeline, plan_store
 from staticgrad.compiler.backend import disk_cache, kernel_cache
@@ -86,6 +87,60 @@ def test_a_plan_that_is_read_computes_the_same_bits(passes, dtype, dropout):
     assert bits(model) == weights
     assert isinstance(again.plan, StoredPlan)
     assert len(passes) == 1
+
+
+KINDS = ["float16", "bfloat16", "complex64"]
+
+
+def of_kind(dtype):
+    """Losses of a compiled step, of a Session, and of eager training, in numbers of a kind."""
+    x = sg.tensor(DATA, dtype=dtype) * (1 + 2j if dtype.startswith("complex") else 1)
+    found = []
+
+    def loss_of(w, x):
+        y = sg.fft.fft(x @ w, dim=0) if x.is_complex() else (x @ w).softmax(1)
+        return (y * y.conj()).real.mean() if x.is_complex() else (y * y).mean()
+
+    def trained(w, opt):
+        opt.zero_grad()
+        loss = loss_of(w, x)
+        loss.backward()
+        opt.step()
+        return loss.detach()
+
+    for compiled in (True, False):
+        for table in (kernels.shared, kernels.by_numpy, modes.now.calls):
+            table.clear()
+        w = nn.Parameter(sg.ones(6, 3, dtype=dtype) * 0.5)
+        opt = optim.SGD([w], lr=0.1)
+        step = sg.compile(lambda w=w, opt=opt: trained(w, opt)) if compiled else lambda w=w, opt=opt: trained(w, opt)
+        found += [step().item() for _ in range(5)]
+    with sg.Graph().as_default() as graph:
+        place, w = sg.placeholder(dtype, (None, 6)), sg.Variable(np.ones((6, 3), x.dtype.numpy))
+        loss = loss_of(w.value(), place)
+        (g,) = sg.gradients(loss, [w])
+        (second,) = sg.gradients((g * g.conj()).real.sum() if x.is_complex() else g.sum(), [w])
+        with sg.Session(graph) as session:
+            session.run(sg.global_variables_initializer())
+            found += [value.astype("complex128").sum().item() for value in session.run([loss, g, second], {place: x.numpy()})]
+    return found
+
+
+def test_dtypes_of_16_bits_have_plans_of_their_own(passes):
+    """bfloat16 is a dtype without a letter of its own in NumPy."""
+    bits = np.arange(16000, 16024, dtype=np.uint16).reshape(4, 6)
+    kinds = [np.dtype(sg.dtype(kind)) for kind in ("float16", "bfloat16", "uint16", "int16")]
+    for _ in range(2):
+        for kind in kinds:
+            x = sg.tensor(bits.view(kind))
+            found = sg.compile(lambda x: x @ x.T)(x)
+            np.testing.assert_array_equal(found.numpy(), (x @ x.T).numpy())
+            assert found.dtype == kind
+    assert len(passes) == len(kinds)
+    step = sg.compile(lambda x: x @ x.T)
+    assert [step(sg.tensor(bits.view(kind))).dtype for kind in kinds] == kinds
+    description = plan_store.Description()
+    assert len({description.text(value) for kind in kinds for value in (kind, TensorType((2,), kind))}) == 2 * len(kinds)
 
 
 def test_a_session_reads_its_plans(passes):
@@ -444,6 +499,31 @@ def test_eager_operations_backward_passes_and_steps_of_optimizers_read_their_pla
         calls = [call for key, call in taken().items() if key[0] == "backward of a tape"]
     assert [call.plan.__class__ for call in calls] == [StoredPlan]
     assert len(passes) == made
+
+
+OF_KIND = """
+import sys, staticgrad as sg
+from staticgrad.compiler import pipeline, plan_store
+plan_store._code = lambda: sys.argv[1]
+made, compiled = [], pipeline.specialized_plan
+pipeline.specialized_plan = lambda *given: made.append(1) or compiled(*given)
+from tests.compiler.test_plan_store import KINDS, of_kind
+with sg.eager_kernels(wait=True):
+    found = [of_kind(dtype) for dtype in KINDS]
+print(len(made), found)
+"""
+
+
+def test_a_second_process_compiles_no_plan_of_any_kind_of_number(tmp_path):
+    root = Path(__file__).parents[2]
+    env = {**os.environ, "PYTHONPATH": str(root)}
+    command = [sys.executable, "-c", OF_KIND, str(tmp_path)]
+    first, second = (
+        subprocess.run(command, env=env, cwd=root, capture_output=True, text=True, check=True).stdout.partition(" ")
+        for _ in range(2)
+    )
+    assert int(first[0]) > 2 * len(KINDS)
+    assert second == ("0", " ", first[2])
 
 
 PROGRAM = """

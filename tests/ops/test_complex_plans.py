@@ -54,8 +54,16 @@ def dense(x: Any, w: Any, bias: Any) -> Any:
     return y.real - y.imag + sg.where(y.real > 0, y, y.conj()).abs() + bias.sum()
 
 
+def systems(x: Any, w: Any, bias: Any) -> Any:
+    """Systems of which the matrix, the sides or both are complex, an inverse, and products of elements."""
+    whole = w.reshape(4, 3, 3) + 3 * sg.eye(3, dtype=x.dtype)
+    sides = x.reshape(4, -1)[:, :6].reshape(4, 3, 2) * (1 + bias.sum())
+    both = sg.linalg.solve(whole, sg.linalg.solve(whole.real, sides + 1j * sides.flip(1))) + sg.linalg.solve(whole, sides)
+    return (sg.linalg.inv(whole) @ both).abs() + both.prod(1, keepdim=True).real + sg.cumprod(both, 1).imag
+
+
 STEPS: dict[str, Callable[..., Any]] = {
-    "spectral layer": spectral_layer, "magnitudes": magnitudes, "filtered": filtered, "dense": dense,
+    "spectral layer": spectral_layer, "magnitudes": magnitudes, "filtered": filtered, "dense": dense, "systems": systems,
 }  # fmt: skip
 
 
@@ -97,6 +105,27 @@ def test_steps_have_no_call_of_the_host(name: str, dtype: str):
         fetched = session.run([out, *first, *second], dict(zip(feeds, arrays, strict=True)))
     for mine, theirs in zip(fetched, wanted, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=scale, atol=scale * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 12])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_products_of_any_number_of_elements(n: int, axis: int):
+    z = draw(*((n, 3) if axis == 0 else (3, n)))
+    calls: list[tuple[Callable[..., Any], Any]] = [
+        (lambda v: sg.prod(v, axis), z.prod(axis)),
+        (lambda v: sg.prod(v, axis, keepdim=True), z.prod(axis, keepdims=True)),
+        (lambda v: sg.cumprod(v, axis), z.cumprod(axis)),
+    ]
+    for call, wanted in calls:
+        compiled = sg.compile(call)
+        np.testing.assert_allclose(compiled(sg.tensor(z)).numpy(), wanted, rtol=1e-12)
+        assert hosts(compiled) == []
+
+
+def test_a_singular_system_is_named():
+    for call in (sg.linalg.inv, lambda v: sg.linalg.solve(v, v)):
+        with pytest.raises(sg.linalg.LinAlgError, match="Singular matrix"):
+            sg.compile(call)(sg.ones(2, 2, dtype=sg.complex128))
 
 
 LENGTHS = [1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 22, 31, 49, 60, 128, 400, 1000]

@@ -8,6 +8,7 @@ import types
 import unittest
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import islice
 from typing import Any
 
@@ -238,8 +239,45 @@ def seeds(torch: Any, results: Sequence[Any]) -> list[Any]:
     return [(g * (1 + 2j) if r.is_complex() else g).to(r.dtype) for g, r in zip(found, results, strict=True)]
 
 
-def gradients_differ(torch: Any, fn: Callable[..., Any], sample: Any, theirs: Any, chosen: Callable[..., Any]) -> str:
-    """How our first gradients of a sample differ from PyTorch's."""
+class Mode:
+    """How samples run here: eagerly, unless a subclass says otherwise."""
+
+    def function(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """The function whose results are compared."""
+        return fn
+
+    def differentiated(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """The function of which gradients are taken."""
+        return self.function(fn)
+
+    def around(self) -> Any:
+        """The context in which they are taken."""
+        return nullcontext()
+
+    def leaf(self, x: Any) -> Any:
+        """The tensor by which they are taken in place of an eager one."""
+        return x
+
+    def smooth(self, x: Any) -> bool:
+        """Whether a result has a gradient."""
+        return bool(x.requires_grad)
+
+    def grad(self, results: list[Any], leaves: list[Any], weights: list[Any], again: bool) -> Sequence[Any]:
+        """The gradients, or None, by each leaf. again: gradients of these are taken."""
+        return sg.grad(results, leaves, weights, allow_unused=True, create_graph=again)
+
+    def values(self, found: Sequence[Any]) -> Sequence[Any]:
+        """Gradients as eager tensors."""
+        return found
+
+
+EAGER = Mode()
+
+
+def gradients_differ(
+    torch: Any, fn: Callable[..., Any], sample: Any, theirs: Any, chosen: Callable[..., Any], mode: Mode = EAGER, order: int = 1
+) -> str:
+    """How our gradients of a sample, up to this order, differ from PyTorch's."""
     whole = [sample.input, list(sample.args), sample.kwargs]
     leaves = [t for t in tensors(torch.Tensor, whole) if t.requires_grad]
     outputs = [r for r in tensors(torch.Tensor, theirs) if r.requires_grad]
@@ -247,33 +285,46 @@ def gradients_differ(torch: Any, fn: Callable[..., Any], sample: Any, theirs: An
         return ""
     weights = seeds(torch, outputs)
     tolerances = tolerances_of(torch, sample)
-    expected = torch.autograd.grad(outputs, leaves, weights, allow_unused=True)
-    made = {id(t): ours(torch, t) for t in leaves}
-    mine = chosen(fn(*_given(torch, whole[0:1], made), *_given(torch, whole[1], made), **_named(torch, sample.kwargs, made)))
-    results = tensors(sg.Tensor, mine)
-    pairs = [(m, w) for m, t, w in zip(
-        results, tensors(torch.Tensor, theirs), _aligned(torch, theirs, outputs, weights), strict=True
-    ) if t.requires_grad]  # fmt: skip
-    pairs = [(m, w) for m, w in pairs if m.requires_grad]
-    if pairs:
-        found = sg.grad([m for m, _ in pairs], list(made.values()), [ours(torch, w) for _, w in pairs], allow_unused=True)
-    else:
-        found = (None,) * len(expected)
-    for f, e in zip(found, expected, strict=True):
-        zero = e is None or not e.abs().sum()
-        if f is None or e is None:
-            if zero and (f is None or not np.abs(f.numpy()).sum()):
-                continue
-            return "gradient: none here" if f is None else "gradient: none there"
-        different = difference(torch, f, e, True, tolerances)
-        if different:
-            return f"gradient: {different}"
+    expected = [torch.autograd.grad(outputs, leaves, weights, allow_unused=True, create_graph=order > 1)]
+    with mode.around():
+        made = {id(t): mode.leaf(ours(torch, t)) for t in leaves}
+        given = [*_given(torch, whole[0:1], made), *_given(torch, whole[1], made)]
+        results = tensors(sg.Tensor, chosen(fn(*given, **_named(torch, sample.kwargs, made))))
+        weights = _aligned(tensors(torch.Tensor, theirs), outputs, weights)
+        found = [_gradients(torch, mode, results, weights, made, order > 1)]
+        smooth = [e for e in expected[0] if e is not None and e.requires_grad]
+        if order > 1 and smooth:
+            weights = seeds(torch, smooth)
+            expected.append(torch.autograd.grad(smooth, leaves, weights, allow_unused=True))
+            found.append(_gradients(torch, mode, found[0], _aligned(expected[0], smooth, weights), made, False))
+        values = [mode.values(each) for each in found]
+    for name, here, there in zip(("gradient", "second gradient"), values, expected, strict=False):
+        for f, e in zip(here, there, strict=True):
+            zero = e is None or not e.abs().sum()
+            if f is None or e is None:
+                if zero and (f is None or not np.abs(f.numpy()).sum()):
+                    continue
+                return f"{name}: none {'here' if f is None else 'there'}"
+            different = difference(torch, f, e.detach(), True, tolerances)
+            if different:
+                return f"{name}: {different}"
     return ""
 
 
-def _aligned(torch: Any, theirs: Any, outputs: list[Any], weights: list[Any]) -> list[Any]:
+def _gradients(
+    torch: Any, mode: Mode, results: Sequence[Any], weights: Sequence[Any], made: dict[int, Any], again: bool
+) -> Sequence[Any]:
+    """Ours, of results with these cotangents. weights: None where there is none."""
+    pairs = [(m, w) for m, w in zip(results, weights, strict=True) if w is not None and m is not None and mode.smooth(m)]
+    if not pairs:
+        return (None,) * len(made)
+    return mode.grad([m for m, _ in pairs], [*made.values()], [ours(torch, w) for _, w in pairs], again)
+
+
+def _aligned(theirs: Any, outputs: list[Any], weights: list[Any]) -> list[Any]:
+    """The weight of each of their tensors, None where it has none."""
     by = {id(o): w for o, w in zip(outputs, weights, strict=True)}
-    return [by.get(id(t)) for t in tensors(torch.Tensor, theirs)]
+    return [by.get(id(t)) for t in theirs]
 
 
 def _given(torch: Any, values: Any, made: dict[int, Any]) -> list[Any]:
@@ -303,29 +354,38 @@ def samples(torch: Any, op: Any, dtype: str, requires_grad: bool) -> Iterator[An
             yield from islice(op.sample_inputs("cpu", kind, requires_grad=requires_grad), MOST)
 
 
-def failures(torch: Any, op: Any, dtype: str) -> Iterator[str]:
-    """What is different for an op's samples of a dtype: nothing where all agree."""
+def has_gradients(torch: Any, op: Any, dtype: str, order: int = 1) -> bool:
+    """Whether gradients of this order are compared."""
+    kind = getattr(torch, dtype)
+    smooth = kind in op.backward_dtypes and (kind.is_floating_point or kind.is_complex)
+    supported = op.supports_autograd and (order == 1 or op.supports_gradgrad)
+    return smooth and supported and dtype not in ("float32", "complex64") and op.name not in (*RANDOM, *TIES, "zero_")
+
+
+def failures(torch: Any, op: Any, dtype: str, mode: Mode = EAGER, order: int = 1) -> Iterator[str]:
+    """What is different for an op's samples of a dtype: nothing where all agree. order: of the gradients that are compared."""
     name = INPLACE.get(op.name, op.name)
     try:
         fn = twin(name, op.variant_test_name)
     except AttributeError:
         yield "missing"
         return
-    differentiated = getattr(torch, dtype) in op.backward_dtypes and dtype not in ("float32", "complex64")
-    differentiated = differentiated and (getattr(torch, dtype).is_floating_point or getattr(torch, dtype).is_complex)
-    differentiated = differentiated and op.supports_autograd and op.name not in (*RANDOM, *TIES, "zero_")
+    order = order if has_gradients(torch, op, dtype, order) else int(has_gradients(torch, op, dtype))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for number, sample in enumerate(samples(torch, op, dtype, differentiated)):
-            different = _differs(torch, op, op.op, fn, sample, differentiated)
+        for number, sample in enumerate(samples(torch, op, dtype, order > 0)):
+            different = _differs(torch, op, op.op, fn, sample, mode, order)
             if different and dtype in HALF:
-                different = _differs(torch, op, rounded_once(torch, op.op, dtype), fn, sample, differentiated) and different
+                different = _differs(torch, op, rounded_once(torch, op.op, dtype), fn, sample, mode, order) and different
             if different:
                 yield f"{dtype} sample {number}: {different}   [{sample.summary()}]"
 
 
-def _differs(torch: Any, op: Any, call: Callable[..., Any], fn: Callable[..., Any], sample: Any, differentiated: bool) -> str:
-    """How our results and gradients of a sample differ from those of `call`; "" where they don't, and where it refuses it."""
+def _differs(
+    torch: Any, op: Any, call: Callable[..., Any], fn: Callable[..., Any], sample: Any, mode: Mode, order: int
+) -> str:  # fmt: skip
+    """How our results and gradients of a sample differ from those of `call`; "" where they don't, and where it refuses it.
+    order: of the highest gradients that are compared, 0 for none."""
     values = op.name not in UNDEFINED and not drawn(op, sample)
     try:
         chosen = sample.output_process_fn_grad if op.name in SIGNS else _itself
@@ -334,7 +394,7 @@ def _differs(torch: Any, op: Any, call: Callable[..., Any], fn: Callable[..., An
         return ""
     try:
         with sg.no_grad():
-            mine = chosen(fn(
+            mine = chosen(mode.function(fn)(
                 ours(torch, fresh(torch, sample.input)),
                 *ours(torch, fresh(torch, sample.args)),
                 **ours(torch, sample.kwargs),
@@ -342,9 +402,9 @@ def _differs(torch: Any, op: Any, call: Callable[..., Any], fn: Callable[..., An
         if op.name in TIES:
             mine, theirs = mine[:1], theirs[:1]
         different = difference(torch, mine, theirs, values, tolerances_of(torch, sample))
-        if not different and differentiated and values:
+        if not different and order and values:
             theirs = chosen(theirs_of(torch, op, call, sample.input, *sample.args, **sample.kwargs))
-            different = gradients_differ(torch, fn, sample, theirs, chosen)
+            different = gradients_differ(torch, mode.differentiated(fn), sample, theirs, chosen, mode, order)
     except Exception as error:
         different = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
     return different

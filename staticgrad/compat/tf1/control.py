@@ -8,19 +8,12 @@ from typing import Any
 import numpy as np
 
 from .core import F, Symbol, TensorType, UnknownExtentError, bool_, has_rank, narrowed, pytree, static, using
+from .gradients import IndexedSlices
 from .graph import control_dependencies, get_default_graph
 from .handles import Handle, Operation
 from .shapes import TensorShape
-from .tensor import as_texts, define, graph_of, handles, is_text, mapped, operation, put_off_function, symbols, tensor
+from .tensor import as_texts, built, define, graph_of, handles, is_text, known, mapped, operation, symbols, tensor
 from .tensor_array import Parts, TensorArray, arrays, buffers, has_parts, invariants, large_enough, on_buffers, with_elements
-
-
-def _built(graph: Any, build: Callable[[], Any]) -> Any:
-    """A loop or branch; where an operand has no known rank, it is built in the run."""
-    try:
-        return build()
-    except UnknownExtentError:
-        return put_off_function(graph, build)
 
 
 class _Body:
@@ -98,10 +91,77 @@ def cond(
         true_fn, false_fn = _bare(true_fn), _bare(false_fn)
     graph = graph_of([pred])
     with using(graph), graph.name_scope(name or "cond"):
-        branches = _Body(true_fn), _Body(false_fn)
-        found = _built(graph, lambda: F.cond(_scalar(tensor(pred)), *branches))
-        found = _entered(graph, found, "Merge", branches[0].texts)
-    return found
+        rows = _Rows()
+        branches = _Body(rows.first(true_fn)), _Body(rows.other(false_fn))
+        found = built(graph, lambda: F.cond(_scalar(tensor(pred)), *branches))
+        return rows.joined(_entered(graph, found, "Merge", branches[0].texts))
+
+
+class _Rows:
+    """`IndexedSlices` among the results of branches, which are tensors there: values, indices, and the shape of the whole where
+    the graph does not know it. Of the second branch a result is what it is in the first one."""
+
+    def __init__(self) -> None:
+        self._structure: Any = None
+        self._forms: list[Any] = []
+        """Of each result of the first branch (dtype of the indices, shape of the whole), None for a tensor."""
+
+    def first(self, fn: Callable[[], Any]) -> Callable[[], Any]:
+        def call() -> Any:
+            found = fn()
+            leaves, self._structure = pytree.flatten(found, pytree.ordered)
+            self._forms = [(x.indices.dtype, _whole(x)) if isinstance(x, IndexedSlices) else None for x in leaves]
+            return self._parted(found, leaves)
+
+        return call
+
+    def other(self, fn: Callable[[], Any]) -> Callable[[], Any]:
+        def call() -> Any:
+            found = fn()
+            leaves, structure = pytree.flatten(found, pytree.ordered)
+            return self._parted(found, leaves) if structure == self._structure else found
+
+        return call
+
+    def _parted(self, found: Any, leaves: list[Any]) -> Any:
+        if not any(self._forms):
+            return found
+        return pytree.unflatten(self._structure, [_parts(*each) for each in zip(leaves, self._forms, strict=True)])
+
+    def joined(self, found: Any) -> Any:
+        """The results with slices in the places of their parts."""
+        if not any(self._forms):
+            return found
+        rest = iter(pytree.flatten(found, pytree.ordered)[0])
+
+        def leaf(form: Any) -> Any:
+            if form is None:
+                return next(rest)
+            shape = form[1]
+            return IndexedSlices(next(rest), next(rest), (shape or None) if isinstance(shape, list) else next(rest))
+
+        return pytree.unflatten(self._structure, map(leaf, self._forms))
+
+
+def _whole(x: IndexedSlices) -> Any:
+    """The shape of the whole: a list, which is empty where it is unknown, or a tensor where the run decides it."""
+    shape = x.dense_shape
+    try:
+        return [] if shape is None else list(known(symbols(shape)))
+    except UnknownExtentError:
+        return shape
+
+
+def _parts(x: Any, form: Any) -> Any:
+    """A result in the form that the first branch has it in."""
+    if form is None:
+        return x
+    dtype, shape = form
+    if not isinstance(x, IndexedSlices):
+        whole = tensor(x)
+        x = IndexedSlices(whole, F.index_along(whole, 0))
+    found = x.values, F.astype(x.indices.symbol, dtype.numpy)
+    return found if isinstance(shape, list) else (*found, x.dense_shape)
 
 
 def _bare(fn: Callable[[], Any]) -> Callable[[], Any]:
@@ -219,7 +279,7 @@ def while_loop(
                 shape_invariants=_kept(first, shape_invariants, wrap),
             )
 
-        found = _built(graph, loop)
+        found = built(graph, loop)
         if not back_prop:
             found = tuple(F.stop_gradient(x) for x in found)
         found = _entered(graph, list(found), "Exit", texts)
@@ -287,7 +347,7 @@ def _accumulated(fn: Any, elems: Any, initializer: Any, reverse: bool, name: str
     graph = graph_of([elems, initializer])
     with using(graph), graph.name_scope(name):
         texts: list[bool] = []
-        out = _built(graph, lambda: _scanned(fn, elems, initializer, reverse, texts, last))
+        out = built(graph, lambda: _scanned(fn, elems, initializer, reverse, texts, last))
         return _entered(graph, out, "Exit" if last else "TensorArrayStack", texts)
 
 
@@ -346,7 +406,7 @@ def map_fn(
             texts[:] = body.texts
             return found
 
-        return _entered(graph, _built(graph, each), "TensorArrayStack", texts)
+        return _entered(graph, built(graph, each), "TensorArrayStack", texts)
 
 
 def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: str | None = None, **options: Any) -> Any:

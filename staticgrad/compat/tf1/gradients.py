@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core import FLOATING, Definition, F, Node, Symbol, Written, call_symbols, postorder, pytree, static, using
+from .core import FLOATING, Definition, F, Node, Symbol, Written, call_symbols, postorder, pytree, state, static, using
 from .graph import MAKERS, Graph
 from .handles import Handle, Tensor
 from .tensor import graph_of, handles, listed, symbols, tensor
@@ -40,8 +40,8 @@ class IndexedSlices(Handle):
         self.graph = graph_of([values, indices])
         with using(self.graph):
             rows, places = tensor(values), tensor(indices)
+            self._shape = None if dense_shape is None else self.graph.handle(tensor(dense_shape).node)
         self._parts: Any = (self.graph.handle(rows.node), self.graph.handle(places.node))
-        self._shape = dense_shape
         self._dense: Node | None = None
 
     @classmethod
@@ -53,14 +53,17 @@ class IndexedSlices(Handle):
 
     def _rows(self) -> tuple[Any, Any]:
         if isinstance(self._parts, list):
-            graph = self.graph
+            graph, found = self.graph, self._parts
             with using(graph), static.control_dependencies(None):
-                values = [_flat_rows(Symbol(graph, v), i.type.ndim) for v, i in self._parts]
-                indices = [F.reshape(Symbol(graph, i), (-1,)) for _, i in self._parts]
+                values = [_flat_rows(Symbol(graph, v), i.type.ndim) for v, i in found]
+                indices = [F.reshape(Symbol(graph, i), (-1,)) for _, i in found]
                 if len({i.dtype for i in indices}) > 1:
                     indices = [F.astype(i, np.int64) for i in indices]
                 joined = [x[0] if len(x) == 1 else F.concatenate(x, axis=0) for x in (values, indices)]
-            self._parts = tuple(graph.handle(x.node) for x in joined)
+            parts = tuple(graph.handle(x.node) for x in joined)
+            if state.inside:  # the body of a loop or branch has nodes of its own
+                return parts  # type: ignore[return-value]
+            self._parts = parts
         return self._parts
 
     @property
@@ -79,7 +82,10 @@ class IndexedSlices(Handle):
         if self._shape is None and self._dense is not None:
             from .arrays import shape
 
-            self._shape = shape(self.graph.handle(self._dense))
+            found = shape(self.graph.handle(self._dense))
+            if state.inside:
+                return found
+            self._shape = found
         return self._shape
 
     @property
@@ -93,6 +99,8 @@ class IndexedSlices(Handle):
             from .gathering import scatter_nd
 
             dense = scatter_nd(_column(self.indices), self.values, self._shape)
+            if state.inside:
+                return dense.node
             self._dense = dense.node
         return self._dense
 

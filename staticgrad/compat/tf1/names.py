@@ -291,7 +291,7 @@ NAMES: dict[str, dict[str, str]] = {
             checkpoint_exists generate_checkpoint_state_proto get_checkpoint_state latest_checkpoint Saver
             update_checkpoint_state checkpoints_iterator get_checkpoint_mtimes import_meta_graph
             init_from_checkpoint list_variables load_checkpoint load_variable NewCheckpointReader
-            remove_checkpoint warm_start write_graph""",
+            remove_checkpoint VocabInfo warm_start write_graph""",
         "train.supervised": """
             basic_train_loop ChiefSessionCreator MonitoredSession MonitoredTrainingSession Scaffold SessionCreator
             SessionManager SingularMonitoredSession Supervisor WorkerSessionCreator""",
@@ -399,7 +399,7 @@ REFUSED_NAMES: dict[str, tuple[str, str]] = {
     "protocol buffers": (
         "AttrValue Event FixedLenFeature FixedLenSequenceFeature GraphOptions HistogramProto LogMessage NameAttrList NodeDef "
         "OptimizerOptions SessionLog SummaryMetadata TensorInfo make_ndarray make_tensor_proto BytesList Example Feature "
-        "FeatureList FeatureLists Features FloatList Int64List SequenceExample SaverDef VocabInfo get_summary_description",
+        "FeatureList FeatureLists Features FloatList Int64List SequenceExample SaverDef get_summary_description",
         "graphs are saved as JSON, values as safetensors, and arrays are NumPy's",
     ),
     "types of values that are no tensors": (

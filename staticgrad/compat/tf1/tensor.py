@@ -475,6 +475,14 @@ def put_off(graph: Graph, write: Callable[..., Any], given: tuple[Any, Any], typ
     return pytree.unflatten(made[0], found)
 
 
+def built(graph: Graph, build: Callable[[], Any]) -> Any:
+    """The results of `build()`, as a loop or branch; where an operand has no known rank, they are built in the run."""
+    try:
+        return build()
+    except UnknownExtentError:
+        return put_off_function(graph, build)
+
+
 def put_off_function(graph: Graph, build: Callable[[], Any]) -> Any:
     """The results of `build()`, a function of the program with tensors of the graph, called when their ranks are known."""
     nodes: list[Node] = []

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import constant, convert_to_tensor, gather, identity, reshape, shape, zeros
+from .arrays import concat, constant, convert_to_tensor, gather, identity, reshape, shape, zeros
 from .core import REGISTRY, F, TensorType, UnknownExtentError, apply, fits, has_rank, pytree, state, static, using
 from .dtypes import as_dtype
 from .graph import get_default_graph
 from .handles import Operation
 from .shapes import TensorShape
-from .tensor import handles, known, symbols, tensor
+from .tensor import built, handles, known, symbols, tensor
 
 
 def _number(value: Any) -> Any:
@@ -89,7 +89,7 @@ class TensorArray:
 
     @property
     def element_shape(self) -> TensorShape:
-        return TensorShape(None) if self._buffer is None else self._buffer.shape[1:]
+        return TensorShape(None) if self._buffer is None or self._buffer.shape.ndims is None else self._buffer.shape[1:]
 
     flow = property(lambda self: self._buffer)
 
@@ -102,7 +102,9 @@ class TensorArray:
 
     def empty_like(self, other: TensorArray) -> TensorArray:
         """This array, of which nothing is written, with the shape of another one's elements."""
-        return self.over(_in_graph(lambda: self._zeros(symbols(other._written())[0]))())
+        graph = get_default_graph()
+        with using(graph):
+            return self.over(handles(graph, built(graph, lambda: self._zeros(symbols(other._written())[0]))))
 
     def _written(self) -> Any:
         if self._buffer is None:
@@ -122,17 +124,22 @@ class TensorArray:
     def _placed(self, graph: Any, index: Any, place: Any, value: Any) -> TensorArray:
         if not self.infer_shape and self._buffer is None and has_rank(value) and value.ndim:
             return Parts.like(self, value)._placed(graph, index, place, value)
-        buffer = self._zeros(value) if self._buffer is None else symbols(self._buffer)
-        if not fits(value.shape, buffer.shape[1:]):
-            raise ValueError(
-                f"Inconsistent shapes: saw {TensorShape(value.shape)} but expected {TensorShape(buffer.shape[1:])} "
-                "(and infer_shape=True)"
-            )
-        return self.over(handles(graph, F.index_copy(buffer, 0, place, F.expand_dims(value, 0))))
+        given = handles(graph, (place, value))
 
-    @_in_graph
+        def build() -> Any:
+            place, value = symbols(given)
+            buffer = self._zeros(value) if self._buffer is None else symbols(self._buffer)
+            if not fits(value.shape, buffer.shape[1:]):
+                raise ValueError(
+                    f"Inconsistent shapes: saw {TensorShape(value.shape)} but expected {TensorShape(buffer.shape[1:])} "
+                    "(and infer_shape=True)"
+                )
+            return F.index_copy(buffer, 0, place, F.expand_dims(value, 0))
+
+        return self.over(handles(graph, built(graph, build)))
+
     def read(self, index: Any, name: str | None = None) -> Any:
-        return F.take(symbols(self._written()), F.astype(tensor(symbols(index)), np.int64), axis=0)
+        return gather(self._written(), index, name=name or "TensorArrayReadV3")
 
     def carried(self) -> Any:
         """The tensor that stands for the array in a loop."""
@@ -148,12 +155,15 @@ class TensorArray:
     def concat(self, name: str | None = None) -> Any:
         """All elements joined along their first axis."""
         buffer = self._written()
+        if buffer.shape.ndims is None:
+            return reshape(buffer, concat([[-1], shape(buffer)[2:]], 0), name=name)
         return reshape(buffer, [-1, *buffer.shape.as_list()[2:]], name=name)
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """The array of the slices of a tensor along its first axis."""
         made = self.over(_in_graph(lambda: tensor(symbols(value), self.dtype))())
-        made._size = made._buffer.shape.as_list()[0]
+        extents = made._buffer.shape
+        made._size = extents.as_list()[0] if extents.ndims else None
         if made._size is None:
             made._size = shape(made._buffer)[0]
         return made
@@ -394,7 +404,7 @@ def with_elements(body: Callable[..., Any], given: list[Any]) -> list[Any]:
     """The loop variables, with arrays whose elements have a shape: that of the body's first write where there is none yet."""
 
     def blank(array: TensorArray) -> bool:
-        return not isinstance(array, Counted) and array.element_shape.dims is None
+        return not isinstance(array, Counted) and array._buffer is None
 
     found = []
     mapped_arrays(lambda array: found.append(blank(array)), given)

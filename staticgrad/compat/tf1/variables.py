@@ -89,11 +89,11 @@ class Variable(Handle):
             self.graph.texts.add(made)
         return self.graph.handle(made)
 
-    def begin_with(self, value: np.ndarray) -> None:
+    def begin_with(self, value: Any) -> None:
         """From now on the initializer gives the variable this value."""
         variable = self.graph.variable_of[self.node]
         with using(self.graph), static.control_dependencies(None):
-            start = static.constant(value, self.dtype.numpy)
+            start = value.symbol if isinstance(value, Handle) else static.constant(value, self.dtype.numpy)
             made = static.assign(variable, start)
             variable.cell.initial = start.node
             variable.initializer = static.group(made, name=f"{self.op.name}/init_from_checkpoint")

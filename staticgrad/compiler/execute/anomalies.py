@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base.types import FLOATING, INEXACT
 from ...errors import AnomalyError
 from ...ir import Node, Subgraph
 from ...ir.subgraph import interpret, watched
@@ -41,7 +42,7 @@ def has_nan(value: Any) -> bool:
     if isinstance(value, tuple):
         return any(map(has_nan, value))
     array = np.asarray(value)
-    return array.dtype.kind in "fc" and bool(np.isnan(array).any())
+    return array.dtype.kind in INEXACT and bool(np.isnan(array).any())
 
 
 def first_nan(plan: Plan, arrays: Sequence[np.ndarray]) -> AnomalyError:
@@ -160,7 +161,7 @@ def _name(node: Node) -> str:
 
 def _has_inf(value: Any) -> bool:
     array = np.asarray(value) if not isinstance(value, tuple) else np.empty(0)
-    return array.dtype.kind in "fc" and bool(np.isinf(array).any())
+    return array.dtype.kind in INEXACT and bool(np.isinf(array).any())
 
 
 def _range(value: Any) -> str:
@@ -169,9 +170,9 @@ def _range(value: Any) -> str:
         return f"{len(value)} values"
     array = np.asarray(value)
     shape = f"{array.dtype}{list(array.shape)}"
-    if array.dtype.kind not in "f" or not array.size:
+    if array.dtype.kind not in FLOATING or not array.size:
         return f"{shape} from {array.min()} to {array.max()}" if array.size and array.dtype.kind in "iub" else shape
-    known = array[np.isfinite(array)]
+    known = array[np.isfinite(array)].astype(np.float64)
     text = f"{shape} from {known.min():.6g} to {known.max():.6g}" if known.size else f"{shape} without a finite element"
     for what, where in (("nan", np.isnan(array)), ("inf", np.isinf(array))):
         if where.any():

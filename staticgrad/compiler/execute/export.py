@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...base.types import TupleType
 from ...errors import ArgumentError, UninitializedError
 from ..backend import kernel_cache
 from ..backend.abi import COUNT, ENTER, EXIT, GO, HEAD, MAX_BUFFERS, REPEAT, REVERSE, UNLESS, N
@@ -79,7 +80,13 @@ ABSENT = (
 
 def _check(plan: Plan) -> None:
     """Raises ArgumentError for a plan that needs this package, UninitializedError for one without variables."""
-    hosts = sorted({each.name for each in plan.instructions if each.kind == "host"})
+    called = [each for each in plan.instructions if each.kind == "host"]
+    if any(each.node is not None and isinstance(each.node.type, TupleType) for each in called):  # a program of its own
+        raise ArgumentError(
+            "export: extents of the step are decided by its values, and the memory of a package has sizes that are known",
+            "export what comes before the selection, and what follows for a known number of elements",
+        )
+    hosts = sorted({each.name for each in called})
     if hosts:
         raise ArgumentError(
             f"export: there is no native code for {', '.join(hosts)}, and NumPy's meaning of it is part of this package",

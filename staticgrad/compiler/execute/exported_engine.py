@@ -24,8 +24,11 @@ FIRST, FORM = 3, 13
 NAMES = {
     "F64": "float64", "F32": "float32", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8", "U8": "uint8",
     "BOOL": "bool", "F16": "float16", "BF16": "bfloat16", "U16": "uint16", "U32": "uint32", "U64": "uint64",
+    "C64": "complex64",
 }  # fmt: skip
 """The dtypes of safetensors files, with NumPy's names."""
+PAIRS = "staticgrad.complex128"
+"""The metadata that names the float64 arrays whose last axis is that of real and imaginary parts."""
 LEAST = 4096
 """Bytes of a stack that is not empty."""
 FORMAT = 1
@@ -304,22 +307,26 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     data = Path(path).read_bytes()
     length = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8 : 8 + length])
-    found = {}
+    texts, found = header.pop("__metadata__", {}), {}
     for name, entry in header.items():
-        if name != "__metadata__":
-            begin, end = (8 + length + at for at in entry["data_offsets"])
-            dtype = dtype_of(NAMES[entry["dtype"]])
-            array = np.frombuffer(data[begin:end], f"<u{dtype.itemsize}").astype(f"u{dtype.itemsize}").view(dtype)
-            found[name] = array.reshape(entry["shape"])
+        begin, end = (8 + length + at for at in entry["data_offsets"])
+        dtype = dtype_of(NAMES[entry["dtype"]])
+        array = np.frombuffer(data[begin:end], f"<u{dtype.itemsize}").astype(f"u{dtype.itemsize}").view(dtype)
+        found[name] = array.reshape(entry["shape"])
+    for name in json.loads(texts.get(PAIRS, "[]")):
+        found[name] = found[name].view(np.complex128)[..., 0]
     return found
 
 
 def write_safetensors(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> None:
     """Write arrays in the same format, in place of the former file."""
-    header, parts, at = {}, [], 0
+    parts, at = list[bytes](), 0
     codes = {name: code for code, name in NAMES.items()}
+    pairs = [name for name, array in arrays.items() if array.dtype == np.complex128]
+    header: dict[str, Any] = {"__metadata__": {PAIRS: json.dumps(pairs)}} if pairs else {}
     for name, array in arrays.items():
-        content = np.asarray(array).astype(np.asarray(array).dtype.newbyteorder("<"), order="C").tobytes()
+        array = np.ascontiguousarray(array[..., None]).view(np.float64) if name in pairs else array
+        content = array.astype(array.dtype.newbyteorder("<"), order="C").tobytes()
         header[name] = {"dtype": codes[str(array.dtype)], "shape": list(array.shape), "data_offsets": [at, at + len(content)]}
         parts.append(content)
         at += len(content)

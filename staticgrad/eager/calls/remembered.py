@@ -25,7 +25,8 @@ import numpy as np
 from ...base import logs, types
 from ...base.dtypes import as_dtype
 from ...base.signals import module
-from ...ir import REGISTRY, Cell, Node, OpDef
+from ...errors import GraphError
+from ...ir import REGISTRY, Cell, Node
 from ...ops.leaves import Source
 from ..grad_mode import modes
 from ..tape import Record
@@ -40,6 +41,8 @@ ByPart = dict[str, "Templates"]
 """See `Requests.templates`."""
 LARGEST = 1 << 12
 """The most bytes of a constant in what is no plan."""
+UNPICKLED = pickle.PicklingError, TypeError, AttributeError, GraphError
+"""What is raised for an object that can't be pickled."""
 MOST = 64
 """Calls that are read ahead."""
 
@@ -136,7 +139,7 @@ class StoredCall:
         if plans:
             try:
                 _Pickler(use, call.calls, self.args).dump(call.use)
-            except (pickle.PicklingError, TypeError, AttributeError) as why:  # pickle has no one error for what it can't
+            except UNPICKLED as why:
                 logs.debug("the call is not kept: %s", why)
                 return
         places = [([*map(id, owners)].index(id(source.owner)), source.key) for source in sources]
@@ -317,10 +320,6 @@ class _Pickler(pickle.Pickler):
         self.calls, self.args = calls, args
 
     def persistent_id(self, value: Any) -> Any:
-        if isinstance(value, OpDef):
-            if REGISTRY.get(value.name) is not value:
-                raise pickle.PicklingError(value.name)
-            return "op", value.name
         if value.__class__ is Unread:
             return "unread", value.name
         if isinstance(value, PlannedCall):
@@ -350,8 +349,6 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, named: Any) -> Any:
         what, name, *rest = named
-        if what == "op":
-            return REGISTRY[name]
         if what == "eval":
             return REGISTRY[name].eval
         if what == "call":

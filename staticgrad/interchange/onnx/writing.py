@@ -75,7 +75,7 @@ class Scope:
     def constant(self, value: Any, dtype: Any = None) -> Name:
         """The name of a constant with this value."""
         array = np.array(value, dtype)  # contiguous
-        key = array.dtype.str, array.shape, array.tobytes()
+        key = array.dtype, array.shape, array.tobytes()
         if key not in self.constants:
             self.constants[key] = name = self.name("constant")
             self.values[name] = array

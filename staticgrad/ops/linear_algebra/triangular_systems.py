@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ import numpy as np
 from ...base.dtypes import SHORT
 from ...base.types import TensorType, broadcast_shapes, shape_text
 from ...errors import LinAlgError, ShapeError
-from ...ir import Call, Copy, Layout, Native, Node, OpDef, Routine, define
+from ...ir import Call, Copy, Layout, Native, Node, OpDef, OverComplex, Routine, define
 from ...operators import F, Tensor, apply, enter_as, torch_function
 from .. import attributes as at
+from .. import complex_parts as parts
 from .. import return_types
 from ..batching import leading, solved
 from ..operands import in_mode_of, ndim_of
@@ -163,10 +165,18 @@ regular_op = define(
 )
 
 
+def _by_parts(of: str, a: Any, b: Any = None) -> Any:
+    """The parts of X with A X = B, or of the inverse of A. of: the function that has an error where A is singular."""
+    from ..rewrites.algebra import applied  # with the compiler
+
+    solver = partial(applied, name=of)
+    return parts.inverse(a, solver) if b is None else parts.system(a, b, solver)
+
+
 inv_op = host_record(
     "inv", same_type, np.linalg.inv,
     (lambda g, node, out, x: -F.matmul(out.mT, F.matmul(g, out.mT)),), doc="The inverse of square matrices.",
-    complex=HOLOMORPHIC,
+    complex=OverComplex("holomorphic", parts=lambda node, a: _by_parts("inv", a)),
 )  # fmt: skip
 
 
@@ -231,7 +241,7 @@ solve_op: OpDef = host_record(
     (_solve_da, _solve_db),
     doc="X with A X = B.",
     batch=solved,
-    complex=HOLOMORPHIC,
+    complex=OverComplex("holomorphic", parts=lambda node, a, b: _by_parts("solve", a, b)),
 )
 
 

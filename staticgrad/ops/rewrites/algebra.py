@@ -78,19 +78,19 @@ def _lu(x: Any) -> tuple[Any, bool]:
     return apply(REGISTRY["linalg_lu_factor"], x), turned
 
 
-def _applied(a: Any, b: Any, name: str) -> Any:
+def applied(a: Any, b: Any, name: str) -> Any:
     """X with A X = B. A function of this name has an error where A is singular."""
     factors, turned = _lu(a)
     return apply(REGISTRY["linalg_apply_lu"], apply(REGISTRY["linalg_regular"], factors, a, of=name), b, turned=turned)
 
 
 def _solve(node: Node, a: Any, b: Any) -> Any:
-    return _applied(a, b, "solve")
+    return applied(a, b, "solve")
 
 
 def _inv(node: Node, x: Any) -> Any:
     rows, columns = (F.index_along(x, x.ndim - k) for k in (2, 1))
-    return _applied(x, F.reshape(F.astype(F.eq(rows, columns), x.dtype), x.shape[-2:]), "inv")
+    return applied(x, F.reshape(F.astype(F.eq(rows, columns), x.dtype), x.shape[-2:]), "inv")
 
 
 def _diagonal(x: Any) -> tuple[Any, Any]:

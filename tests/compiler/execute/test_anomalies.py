@@ -34,6 +34,13 @@ def of_a_loop(w: Any, x: Any) -> Any:
     return sg.scan(body, w, sg.stack([x * 0, x, x]))[0].sum()
 
 
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "complex64"])
+def test_numbers_of_every_kind_are_watched(kind: str):
+    step = sg.compile(lambda x: sg.log(x - x) * 0)
+    with sg.detect_anomaly(), pytest.raises(sg.AnomalyError, match="mul returned nan values"):
+        step(sg.tensor([1.0, 2.0], dtype=kind))
+
+
 CASES: dict[Callable[[Any, Any], Any], tuple[str, tuple[str, ...]]] = {
     of_the_forward: ("log returned nan values", ("operand 0, mul: float32[2] from -1 to 4", "1 of 2 nan, the first at (0,)")),
     of_a_loop: ("sqrt returned nan values", ("# the body", "operand 0, add", "in evaluation 3 of the bodies of loop at ")),

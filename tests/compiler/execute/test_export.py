@@ -109,6 +109,44 @@ print(first)
     assert ast.literal_eval(done.stdout) == expected.tolist()
 
 
+@pytest.mark.parametrize("kind", ["complex64", "complex128"])
+def test_a_package_of_complex_numbers(tmp_path: Path, kind: str):
+    """A transform, products, sums and a complex parameter that is trained."""
+    sg.manual_seed(0)
+    w = nn.Parameter(sg.randn(4, 3, dtype=kind))
+    opt = optim.SGD([w], lr=0.1, momentum=0.5)
+
+    @sg.compile
+    def step(x: Any) -> Any:
+        y = sg.fft.fft(x, dim=0) @ w
+        loss = (y.abs() ** 2).mean()
+        opt.minimize(loss)
+        return loss, y.conj().T
+
+    x = sg.randn(6, 4, dtype=kind)
+    step(x)
+    step.export(tmp_path / "step")
+    np.save(tmp_path / "x.npy", x.numpy())
+    program = f"""{ALONE.partition("trained =")[0]}
+run, x = step.load(), np.load("x.npy")
+found = [run(x) for _ in range(2)]
+run.save()
+found.append(step.load()(x))
+np.save("losses.npy", np.array([loss for loss, _ in found]))
+np.save("last.npy", found[-1][1])
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    expected = [step(x) for _ in range(3)]
+    precision = 1e-5 if kind == "complex64" else 1e-12
+    np.testing.assert_allclose(np.load(tmp_path / "losses.npy"), [loss.item() for loss, _ in expected], rtol=precision)
+    last = np.load(tmp_path / "last.npy")
+    assert str(last.dtype) == kind
+    np.testing.assert_allclose(last, expected[-1][1].detach().numpy(), rtol=100 * precision, atol=precision)
+    saved = load_file(tmp_path / "step" / "weights.safetensors")
+    assert {str(value.dtype) for value in saved.values() if value.dtype.is_complex} == {kind}
+
+
 def _line(text: str) -> int:
     lines = Path(__file__).read_text(encoding="utf-8").splitlines()
     return next(n for n, line in enumerate(lines, 1) if text in line)
@@ -123,6 +161,10 @@ def test_what_can_not_be_exported(tmp_path: Path):
     values(np.eye(2, dtype=np.float32))
     with raised(ArgumentError, "export: there is no native code for linalg_svdvals"):
         values.export(tmp_path / "a")
+    selection = sg.compile(lambda x: sg.exp(sg.masked_select(x, x > 0)) + 1)
+    selection(sg.ones(3))
+    with raised(ArgumentError, "export: extents of the step are decided by its values"):
+        selection.export(tmp_path / "a")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("keep")
     with raised(ArgumentError, f"export: {tmp_path / 'full'} exists and is no exported step"):
@@ -138,6 +180,9 @@ def test_files_of_arrays(tmp_path: Path):
     arrays: dict[str, Any] = {
         "a": np.arange(6.0).reshape(2, 3).T,
         "b": np.array([True, False]),
+        "pairs": np.arange(6).reshape(2, 3).T * (1 + 2j),
+        "number": np.asarray(1.5 - 2j),
+        "single": np.arange(2).astype(np.complex64) * 1j,
         "c": np.int8(3)[()],
         "": np.zeros(0),
     }

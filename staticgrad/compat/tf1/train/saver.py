@@ -12,13 +12,15 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core import StaticgradError, replacing, safetensors
 from ..dtypes import DType, as_dtype
 from ..errors import InvalidArgumentError, NotFoundError
+from ..gathering import where_v2
 from ..graph import GraphKeys, get_default_graph
 from ..meta_graph import export_meta_graph, import_meta
 from ..partitions import tables_of
@@ -379,21 +381,67 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
         variable.begin_with(reader.get_tensor(name))
 
 
+class VocabInfo(NamedTuple):
+    """The texts for which the rows of a variable stand, in order, by files with one in each line: now and in a checkpoint. A
+    vocabulary is the first lines of its file, or all for -1; `num_oov_buckets` more rows are for all other texts. axis: 1 for
+    columns. backup_initializer: of rows that the checkpoint lacks, which are zeros without one."""
+
+    new_vocab: str
+    new_vocab_size: int
+    num_oov_buckets: int
+    old_vocab: str
+    old_vocab_size: int = -1
+    backup_initializer: Any = None
+    axis: int = 0
+
+    def moved(self, value: np.ndarray, variable: Variable) -> Any:
+        """The first value of a variable, by its value in the checkpoint. Raises ValueError for another shape."""
+        new = _lines(self.new_vocab, self.new_vocab_size)
+        old = _lines(self.old_vocab, self.old_vocab_size)
+        number = {text: i for i, text in enumerate(old[: value.shape[self.axis]])}
+        places = np.array([number.get(text, -1) for text in new] + [-1] * self.num_oov_buckets)
+        rows, known = value.take(np.maximum(places, 0), self.axis), places >= 0
+        if [*rows.shape] != variable.shape.as_list():
+            raise ValueError(
+                f"Shape of variable {variable.name} ({variable.shape}) doesn't match with {rows.shape}, which the vocabulary "
+                f"of {self.new_vocab} and the checkpoint give."
+            )
+        known = known.reshape([-1 if axis == self.axis else 1 for axis in range(value.ndim)])
+        if self.backup_initializer is None:
+            return np.where(known, rows, 0)
+        return where_v2(known, rows, self.backup_initializer(rows.shape, dtype=variable.dtype))
+
+
+def _lines(file: str, count: int) -> list[str]:
+    """The first lines of a file, or all for -1."""
+    found = Path(file).read_text(encoding="utf-8").splitlines()
+    return found if count < 0 else found[:count]
+
+
 def warm_start(
     ckpt_to_initialize_from: str, vars_to_warm_start: Any = ".*", var_name_to_vocab_info: Any = None,
     var_name_to_prev_var_name: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
-    """`init_from_checkpoint` for the trainable variables whose names fit a pattern, or for a list of variables or patterns."""
-    graph, former = get_default_graph(), var_name_to_prev_var_name or {}
-    if var_name_to_vocab_info:
-        raise NotImplementedError("warm_start: vocabularies are texts, which no tensor holds")
+    """`init_from_checkpoint` for the trainable variables whose names fit a pattern, or for a list of variables or patterns.
+
+    var_name_to_vocab_info: by names of variables, how their rows or columns are found in the checkpoint; see `VocabInfo`.
+    Raises ValueError for names that no variable has, and for a variable of another shape.
+    """
+    graph, former, vocabularies = get_default_graph(), var_name_to_prev_var_name or {}, dict(var_name_to_vocab_info or {})
     if isinstance(vars_to_warm_start, str):
         chosen = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES, vars_to_warm_start)
     else:
         every = graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
         wanted = vars_to_warm_start or ()
         chosen = [v for v in every if any(v is w or (isinstance(w, str) and re.match(w, v.name)) for w in wanted)]
-    init_from_checkpoint(ckpt_to_initialize_from, {former.get(v.op.name, v.op.name): v for v in chosen})
+    named = {former.get(v.op.name, v.op.name): v for v in chosen}
+    moved = {name: (v, vocabularies.pop(v.op.name)) for name, v in named.items() if v.op.name in vocabularies}
+    if vocabularies:
+        raise ValueError(f"warm_start: var_name_to_vocab_info has names that no variable has: {sorted(vocabularies)}")
+    reader = load_checkpoint(ckpt_to_initialize_from)
+    for name, (v, vocabulary) in moved.items():
+        v.begin_with(vocabulary.moved(reader.get_tensor(name), v))
+    init_from_checkpoint(ckpt_to_initialize_from, {name: v for name, v in named.items() if name not in moved})
 
 
 def checkpoints_iterator(
