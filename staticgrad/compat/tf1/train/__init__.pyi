@@ -56,6 +56,7 @@ from ..train.optimizers import ProximalGradientDescentOptimizer as ProximalGradi
 from ..train.optimizers import RMSPropOptimizer as RMSPropOptimizer
 from ..train.saver import NewCheckpointReader as NewCheckpointReader
 from ..train.saver import Saver as Saver
+from ..train.saver import VocabInfo as VocabInfo
 from ..train.saver import checkpoint_exists as checkpoint_exists
 from ..train.saver import checkpoints_iterator as checkpoints_iterator
 from ..train.saver import generate_checkpoint_state_proto as generate_checkpoint_state_proto
@@ -107,15 +108,15 @@ __all__ = [
     "Optimizer", "ProfilerHook", "ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer", "QueueRunner",
     "RMSPropOptimizer", "Saver", "Scaffold", "SecondOrStepTimer", "Server", "SessionCreator", "SessionManager",
     "SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues", "SingularMonitoredSession",
-    "StepCounterHook", "StopAtStepHook", "SummarySaverHook", "Supervisor", "SyncReplicasOptimizer", "WorkerSessionCreator",
-    "add_queue_runner", "assert_global_step", "basic_train_loop", "batch", "batch_join", "checkpoint_exists",
-    "checkpoints_iterator", "cosine_decay", "cosine_decay_restarts", "create_global_step", "exponential_decay",
-    "export_meta_graph", "generate_checkpoint_state_proto", "get_checkpoint_mtimes", "get_checkpoint_state",
-    "get_global_step", "get_or_create_global_step", "global_step", "import_meta_graph", "init_from_checkpoint",
-    "input_producer", "inverse_time_decay", "latest_checkpoint", "limit_epochs", "linear_cosine_decay", "list_variables",
-    "load_checkpoint", "load_variable", "maybe_batch", "maybe_batch_join", "maybe_shuffle_batch",
-    "maybe_shuffle_batch_join", "natural_exp_decay", "noisy_linear_cosine_decay", "piecewise_constant",
-    "piecewise_constant_decay", "polynomial_decay", "range_input_producer", "remove_checkpoint", "replica_device_setter",
-    "shuffle_batch", "shuffle_batch_join", "slice_input_producer", "start_queue_runners", "summary_iterator",
-    "update_checkpoint_state", "warm_start", "write_graph",
+    "StepCounterHook", "StopAtStepHook", "SummarySaverHook", "Supervisor", "SyncReplicasOptimizer", "VocabInfo",
+    "WorkerSessionCreator", "add_queue_runner", "assert_global_step", "basic_train_loop", "batch", "batch_join",
+    "checkpoint_exists", "checkpoints_iterator", "cosine_decay", "cosine_decay_restarts", "create_global_step",
+    "exponential_decay", "export_meta_graph", "generate_checkpoint_state_proto", "get_checkpoint_mtimes",
+    "get_checkpoint_state", "get_global_step", "get_or_create_global_step", "global_step", "import_meta_graph",
+    "init_from_checkpoint", "input_producer", "inverse_time_decay", "latest_checkpoint", "limit_epochs",
+    "linear_cosine_decay", "list_variables", "load_checkpoint", "load_variable", "maybe_batch", "maybe_batch_join",
+    "maybe_shuffle_batch", "maybe_shuffle_batch_join", "natural_exp_decay", "noisy_linear_cosine_decay",
+    "piecewise_constant", "piecewise_constant_decay", "polynomial_decay", "range_input_producer", "remove_checkpoint",
+    "replica_device_setter", "shuffle_batch", "shuffle_batch_join", "slice_input_producer", "start_queue_runners",
+    "summary_iterator", "update_checkpoint_state", "warm_start", "write_graph",
 ]
