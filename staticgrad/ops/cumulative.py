@@ -281,7 +281,7 @@ def _prod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 prod_op = define(
     name="prod",
     complex=OverComplex(
-        "holomorphic", parts=lambda node, x: parts.whole_product(x, *node.attrs["axis"], node.attrs["keepdims"])
+        "holomorphic", parts=lambda node, x: parts.whole_product(x, node.attrs["axis"][0], node.attrs["keepdims"])
     ),
     attrs={"axis": at.one_axis, "keepdims": at.flag},
     infer=reduced,

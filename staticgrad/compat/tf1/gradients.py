@@ -62,7 +62,7 @@ class IndexedSlices(Handle):
                 joined = [x[0] if len(x) == 1 else F.concatenate(x, axis=0) for x in (values, indices)]
             parts = tuple(graph.handle(x.node) for x in joined)
             if state.inside:  # the body of a loop or branch has nodes of its own
-                return parts  # type: ignore[return-value]
+                return parts
             self._parts = parts
         return self._parts
 
