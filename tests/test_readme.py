@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import staticgrad as sg
+from tools.metadata import LINK, at_an_index
 
 README = Path(__file__).parent.parent / "README.md"
 SNIPPETS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
@@ -54,3 +55,25 @@ def test_figures_of_speed_are_those_of_the_benchmark_page():
 
 def cells_of(line):
     return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_lines_of_code_fit_a_phone_and_the_page_of_an_index():
+    blocks = re.findall(r"```\w*\n(.*?)```", README.read_text(), re.DOTALL)
+    assert [line for block in blocks for line in block.splitlines() if len(line) > 76] == []
+
+
+def test_an_index_shows_the_readme_with_addresses_of_the_site():
+    text = README.read_text()
+    shown = at_an_index(text, "https://example.org/latest/")
+    assert LINK.findall(shown) == []
+    assert re.search(r"!\[version[^]]*\]\(https://example.org/latest/images/badges.svg\)", shown)
+    assert "[The same model three ways](https://example.org/latest/modes/)" in shown
+    assert "[Contributing](https://example.org/latest/contributing/)" in shown
+    assert re.sub(r"\(https://example.org/[^)]*\)", "", shown) == re.sub(r"(?<=\])\([^()\s]+\.(md|svg|png)\)", "", text)
+
+
+def test_without_a_site_links_of_the_readme_are_words():
+    shown = at_an_index(README.read_text(), "")
+    assert LINK.findall(shown) == []
+    assert "\n| The same model three ways | " in shown
+    assert [*re.findall(r"```python\n(.*?)```", shown, re.DOTALL)] == SNIPPETS
