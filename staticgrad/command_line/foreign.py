@@ -35,7 +35,7 @@ def torch(given: Namespace) -> int:
         from .steps import Steps
 
         translate = Steps("compiled").code
-    with TORCH_FRONT.open():
+    with TORCH_FRONT:
         return run(given.file, given.arguments, given.as_module, translate)
 
 
@@ -43,7 +43,7 @@ def tf1(given: Namespace) -> int:
     """Run a TensorFlow 1 program."""
     from ..namespaces.fronts import TF1_FRONT
 
-    with TF1_FRONT.open():
+    with TF1_FRONT:
         return run(given.file, given.arguments, given.as_module)
 
 
@@ -141,7 +141,7 @@ def record(path: str, kind: str, steps: int, program: str, arguments: list[str],
 
             stack.enter_context(SharedDraws())
         else:
-            stack.enter_context(TORCH_FRONT.open())
+            stack.enter_context(TORCH_FRONT)
         with suppress(Finished):
             try:
                 code = run(program, arguments, as_module, made.code)

@@ -11,7 +11,7 @@ import importlib
 import importlib.metadata
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ContextDecorator, suppress
 from multiprocessing import process, reduction
 from pathlib import Path
 from types import ModuleType
@@ -72,7 +72,7 @@ def _received(roots: tuple[str, ...], make: Any, args: tuple[Any, ...]) -> Any:
     return make(*args)
 
 
-class Front(Finder):
+class Front(Finder, ContextDecorator):
     """Finds modules below another library's name. users: contexts that are open."""
 
     version: str
@@ -98,14 +98,17 @@ class Front(Finder):
                 with suppress(MissingExtra):  # it is raised where the name is used
                     getattr(module, name, None)
 
-    @contextmanager
-    def open(self) -> Iterator[ModuleType]:
-        """The library's name means this one inside the context."""
+    def __enter__(self) -> ModuleType:
+        """Inside the context, which may be inside itself, the library's name means this one."""
         self.enter_names()
         try:
-            yield importlib.import_module(self.root)
-        finally:
+            return importlib.import_module(self.root)
+        except BaseException:
             self.leave_names()
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        self.leave_names()
 
     def enter_names(self) -> None:
         """From here on the library's name means this one."""
@@ -129,7 +132,7 @@ class Front(Finder):
         """A module below a module of the front, which a program may keep: it is this library's after the end as well."""
         if self.users:
             return super().otherwise(path, name)
-        with self.open():
+        with self:
             return super().otherwise(path, name)
 
     def begin(self) -> None:
@@ -209,8 +212,7 @@ class TF1Front(Front):
 TORCH_FRONT, TF1_FRONT = TorchFront(), TF1Front()
 
 
-@contextmanager
-def as_torch() -> Iterator[ModuleType]:
+def as_torch() -> AbstractContextManager[ModuleType]:
     """Inside it, `import torch`, `from torch.nn import functional` and packages that import torch find this library.
 
     PyTorch itself, where it was imported, is put back at the end. Packages that were imported inside keep what they
@@ -225,5 +227,4 @@ def as_torch() -> Iterator[ModuleType]:
         >>> relu(torch.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
-    with TORCH_FRONT.open() as module:
-        yield module
+    return TORCH_FRONT

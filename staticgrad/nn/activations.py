@@ -134,6 +134,9 @@ Softmin = _made("Softmin", functional.softmin, "Softmax of -x.", dim=None)
 class Softmax2d(Module):
     """Softmax over the channels of (n, c, h, w) or (c, h, w). Raises ShapeError."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def forward(self, input: Any) -> AnyTensor:
         if len(input.shape) not in (3, 4):
             raise ShapeError(f"Softmax2d: expected input to be 3D or 4D, got {len(input.shape)}D instead")

@@ -567,3 +567,9 @@ def test_a_process_without_a_front_gets_none(tmp_path: Path):
         encoding="utf-8",
     )
     assert subprocess.run([sys.executable, str(program)], check=False).returncode == 0
+
+
+def test_a_front_may_be_open_when_the_process_ends():
+    program = "import staticgrad as sg; sg.as_torch().__enter__(); front = sg.as_torch(); front.__enter__(); import torch"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
