@@ -40,7 +40,8 @@ with graph.as_default():
 FILE = "mistake.py"
 GUESS = re.compile(r"(got an unexpected keyword argument '\w+')\. Did you mean '(\w+)'\?$", re.MULTILINE)
 """CPython's own guess, since 3.13; ours in earlier versions."""
-ADDRESS = re.compile(r"0x[0-9a-f]+")
+ADDRESS = re.compile(r"0x[0-9a-f]+|(?<=\()/\S+(?=/staticgrad/)")
+"""Of an object, or of the package's folder."""
 
 
 def mistakes() -> dict[str, str]:
@@ -66,7 +67,7 @@ def outcome(line: str, capsys: pytest.CaptureFixture[str]) -> str:
     printed = capsys.readouterr().err
     kept = printed[printed.rindex("\n", 0, re.search(r"^\S*(Error|Exception)\b", printed, re.MULTILINE).start() + 1) + 1 :]
     lines = [text for text in kept.splitlines() if not text.startswith("frames of staticgrad are left out")]
-    return ADDRESS.sub("0x...", GUESS.sub(r"\1\n  did you mean \2=?", "\n".join(lines)))
+    return ADDRESS.sub("...", GUESS.sub(r"\1\n  did you mean \2=?", "\n".join(lines)))
 
 
 @pytest.mark.usefixtures("lines_noted")

@@ -15,7 +15,7 @@ import linecache
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
@@ -24,6 +24,8 @@ from ..errors import PACKAGE_DIR, StaticgradError, VerifyError, is_internal
 
 SETTING = "STATICGRAD_TRACEBACK"
 PACKAGE = __name__.partition(".")[0]
+LIBRARY = os.path.dirname(os.__file__) + os.sep
+UNKNOWN = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>staticgrad[\w.]*)'")
 WRONG_CALL = re.compile(
     r"(?P<name>\S+)\(\) (got an unexpected keyword argument '(?P<wrong>\w+)'$|missing \d+ required|takes (from )?\d+ )"
 )
@@ -66,17 +68,35 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def shortened(traceback: TracebackType | None) -> TracebackType | None:
     """The same without frames of this package but the last. The whole one where a frame or none would be left out, or where
     there is no frame of anybody else."""
-    entries: list[TracebackType] = []
-    while traceback is not None:
-        entries.append(traceback)
-        traceback = traceback.tb_next
+    entries = _entries(traceback)
     ours = [entry for entry in entries if is_internal(entry.tb_frame)]
-    if len(ours) < 2 or len(ours) == len(entries):
+    between = _between(entries)
+    if len(between) < 2 or len(between) == len(entries):
         return entries[0] if entries else None
-    kept = [entry for entry in entries if entry is ours[-1] or not is_internal(entry.tb_frame)]
-    for entry in reversed(kept):
-        traceback = TracebackType(traceback, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return traceback
+    shown = None
+    for entry in reversed(entries):
+        if entry is ours[-1] or entry not in between:
+            shown = TracebackType(shown, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return shown
+
+
+def _entries(traceback: TracebackType | None) -> list[TracebackType]:
+    found = []
+    while traceback is not None:
+        found.append(traceback)
+        traceback = traceback.tb_next
+    return found
+
+
+def _between(entries: Sequence[TracebackType]) -> list[TracebackType]:
+    """The frames of this package, and those of Python's library that it called."""
+    found: list[TracebackType] = []
+    for before, entry in zip((None, *entries), entries, strict=False):
+        file = entry.tb_frame.f_code.co_filename
+        called = before in found and file.startswith(LIBRARY) and "site-packages" not in file
+        if is_internal(entry.tb_frame) or called:
+            found.append(entry)
+    return found
 
 
 def _explain(error: BaseException) -> None:
@@ -87,20 +107,30 @@ def _explain(error: BaseException) -> None:
         near = difflib.get_close_matches(error.name, dir(error.obj), 1, 0.75)
         if near:
             error.add_note(f"  did you mean .{near[0]}?")
-            error.name = None  # or CPython adds its own guess
-    elif isinstance(error, AttributeError) and "the nearest name is" in str(error):
+        error.name = None  # or CPython adds its own guess, which may be far from it
+    elif isinstance(error, AttributeError) and re.search("; (the nearest name is|it is in sg)", str(error)):
         error.name = None
-    found = WRONG_CALL.match(str(error)) if isinstance(error, TypeError) else None
-    entry = error.__traceback__
-    users: TracebackType | None = None
-    while entry is not None:
-        users, entry = (users if is_internal(entry.tb_frame) else entry), entry.tb_next
-    if found is None or users is None:
+    if isinstance(error, ImportError) and (found := UNKNOWN.match(str(error))):
+        near = difflib.get_close_matches(found["name"], dir(sys.modules.get(found["module"])), 1, 0.75)
+        if near:
+            error.add_note(f"  did you mean {near[0]}?")
+            error.name_from = None  # type: ignore[attr-defined] # or CPython adds its own guess
+    entries = _entries(error.__traceback__)
+    between = _between(entries)
+    users = next((entry for entry in reversed(entries) if entry not in between), None)
+    if users is None or not isinstance(error, (TypeError, ValueError)) or isinstance(error, StaticgradError):
         return
     function, words = called_at(users.tb_frame, users.tb_lasti)
+    found = WRONG_CALL.match(str(error)) if isinstance(error, TypeError) else None
+    if found is None:
+        if entries[-1] in between and (_is_ours(function) or _is_ours(type(getattr(function, "__self__", None)))):
+            error.add_note(_meant(function, None) or f"  in {_written(function)}()")  # Python's error of an argument in there
+        return
     if function is None:
         function = _public(found["name"])
     called = found["name"].rpartition(".")[2].strip("_")
+    if not hasattr(function, "__name__"):  # an object that is called: a module, whose forward takes the arguments
+        function = getattr(function, called, function)
     its_own = called in ("init", "method", getattr(function, "__name__", "").strip("_"))
     if found["wrong"] not in words and not its_own:  # a function of the user's, called by ours
         return

@@ -436,7 +436,7 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis.__class__ is tuple and len(axis) == 1 and axis[0].__class__ is int and 0 <= axis[0] < ndim:
         return axis
     axis = integral(axis)
-    if hasattr(axis, "__array__") and not isinstance(axis, np.integer):
+    if isinstance(axis, str) or (hasattr(axis, "__array__") and not isinstance(axis, np.integer)):
         raise ArgumentError(f"axis must be an integer, several, or None, got {type(axis).__name__}")
     given = tuple(axis) if isinstance(axis, Iterable) else (axis,)
     if not ndim and given in ((0,), (-1,)):

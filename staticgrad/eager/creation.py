@@ -21,7 +21,7 @@ from ..base.types import (
     is_scalar,
     shape_text,
 )
-from ..errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError
+from ..errors import ArgumentError, ArgumentTypeError, DTypeError, OutOfMemoryError, ShapeError
 from ..ir import REGISTRY
 from ..operators import (
     F,
@@ -234,6 +234,8 @@ def full(
     if isinstance(fill_value, Operators):
         filled = F.clone(F.broadcast_to(fill_value, as_shape(size)))
         return filled if dtype is None else F.astype(filled, dtype)
+    if fill_value is None:
+        raise ArgumentTypeError("full: the value is missing", "write sg.full(size, fill_value)")
     check_unmasked(fill_value)
     kind = as_array(fill_value).dtype if dtype is None else as_dtype(dtype)
     try:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
+
+from .modules import PACKAGE
+from .paths import PATHS
 
 NONE: dict[str, str] = {}
 """The table of modules whose names have no replacement."""
@@ -18,6 +22,10 @@ REPLACED = {
     "return_types": "results of several tensors are named tuples: type(sg.max(x, 0))",
     **dict.fromkeys(("ModuleDict", "ParameterDict", "BufferDict"), "it is in sg.nn"),
     "hub": "models are loaded with load_state_dict",
+    **dict.fromkeys(
+        ("train", "layers", "get_variable", "variable_scope", "reduce_mean", "reduce_sum", "ConfigProto"),
+        "it is in sg.compat.tf1, the whole dialect of TensorFlow 1",
+    ),
 }
 """Names of PyTorch's, and what to write instead."""
 
@@ -245,6 +253,13 @@ PYTORCH = frozenset(
 """Names that PyTorch has at its top level, beside those that are here."""
 
 
+def _elsewhere(name: str) -> str:
+    """A module that has the name; "" where none of those that are imported has it."""
+    public = [path for path in PATHS if path and not re.search(r"(^|\.)_", path)]
+    paths = [path for path in public if name in getattr(sys.modules.get(f"{PACKAGE}.{path}"), "__all__", ())]
+    return f"sg.{min(paths, key=len)}" if paths else ""
+
+
 def advice(name: str, names: Iterable[str], replaced: Mapping[str, str] = REPLACED) -> str:
     """The end of an error's text about a missing name, from the names that exist and those that have a replacement."""
     if name in replaced:
@@ -255,6 +270,8 @@ def advice(name: str, names: Iterable[str], replaced: Mapping[str, str] = REPLAC
                 return f"; {text}"
     if name.startswith("_"):  # libraries look for many such names in all objects
         return ""
+    if elsewhere := _elsewhere(name):
+        return f"; it is in {elsewhere}"
     import difflib  # takes a while, and only errors need it
 
     near = difflib.get_close_matches(name, list(names), 1, 0.75)

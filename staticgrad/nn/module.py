@@ -679,7 +679,10 @@ class Module:
             True
         """
         if not isinstance(state_dict, Mapping):
-            raise StateDictError(f"Expected state_dict to be dict-like, got {type(state_dict).__name__}.")
+            raise StateDictError(
+                f"Expected state_dict to be dict-like, got {type(state_dict).__name__}.",
+                "pass model.state_dict(), or sg.load(path) of a file that has one",
+            )
         modules, loading = list(self.named_modules(remove_duplicate=False)), Loading(state_dict, assign)
         metadata = getattr(state_dict, "_metadata", None) or {}
         for path, module in modules:

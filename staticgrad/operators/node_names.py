@@ -307,7 +307,9 @@ def as_array(value: Any) -> np.ndarray:
             array = array.astype(scalar_dtype(array.dtype.type(0)))
     if array.dtype == object or array.dtype.kind not in "biufcV":
         text = f"can't make a tensor of {type(value).__name__} with dtype {array.dtype}: {_clip(value)}"
-        raise DTypeError(text, "make numbers of it first, as with np.asarray(values, float)")
+        numbers = "make numbers of it first, as with np.asarray(values, float)"
+        objects = array.dtype == object and not isinstance(value, (np.ndarray, list, tuple))
+        raise DTypeError(text, "give a number, a list of numbers, an array or a tensor" if objects else numbers)
     dtype = as_dtype(array.dtype)
     return array if array.dtype == dtype else array.astype(dtype)
 

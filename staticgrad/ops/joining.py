@@ -192,7 +192,14 @@ def stack(tensors: Sequence[TensorLike], axis: int = 0) -> Tensor:
         tensor([[1, 3],
                 [2, 4]])
     """
-    return concatenate([F.expand_dims(x, axis) for x in _several("stack", tensors, axis)], axis)
+    parts = [F.expand_dims(x, axis) for x in _several("stack", tensors, axis)]
+    try:
+        return concatenate(parts, axis)
+    except ShapeError:
+        shapes = [[*F.squeeze(x, axis).shape] for x in parts]
+        i, other = next((i, shape) for i, shape in enumerate(shapes) if shape != shapes[0])
+        text = f"stack expects each tensor to be equal size, but got {shapes[0]} at entry 0 and {other} at entry {i}"
+        raise ShapeError(text, "pad them to one shape; the samples of a DataLoader, in its collate_fn") from None
 
 
 # PyTorch's functions that join tensors: made of `concatenate` --------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.dtypes import as_dtype
 from ..base.types import TensorType, is_scalar, promote, shape_text
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OverComplex, Pointwise, define
 from ..operators import (
     Array,
@@ -184,6 +184,10 @@ def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
     if shape:
         text = f"masked_fill only supports a 0-dimensional value tensor, but got {shape_text(shape)}"
         raise ShapeError(text, "use sg.where(mask, value, x)")
+    kind = getattr(mask, "dtype", np.bool_)
+    if kind != np.bool_:
+        text = f"masked_fill_ only supports boolean masks, but got mask with dtype {as_dtype(kind)}"
+        raise DTypeError(text, "compare it with a number, as in mask != 0")
     if isinstance(value, Operators):
         return where(mask, F.astype(value, x.dtype), x)
     x = x if hasattr(x, "dtype") else as_array(x)

@@ -451,7 +451,8 @@ def permute(input: TensorLike, *axes: ShapeLike, dims: ShapeLike | None = None) 
         return apply(permute_op, input, axes=ALL_AXES[n][::-1])
     order = tuple([normalize_axis(a, n) for a in order])
     if len(order) != n or len(set(order)) != n:
-        raise ArgumentError(f"permute: {order} is not an order of {n} axes")
+        example = ", ".join(map(str, reversed(range(n))))
+        raise ArgumentError(f"permute: {order} is not an order of {n} axes", f"name each axis once, as in permute({example})")
     return apply(permute_op, input, axes=order)
 
 

@@ -587,7 +587,8 @@ class Optimizer(Hooked):
             names = ", ".join(getattr(p, "name", "") or repr(getattr(p, "shape", p)) for _, p in given)
             raise GradientError(
                 "No gradients provided for any variable, check your graph for ops that do not support gradients, "
-                f"between variables [{names}] and loss"
+                f"between variables [{names}] and loss",
+                "the loss has to be computed from one of them",
             )
         if len({id(p.node) if isinstance(p, Symbol) else id(p) for _, p in pairs}) != len(pairs):
             raise ArgumentError("apply_gradients: a parameter is named twice", "give the sum of its gradients")

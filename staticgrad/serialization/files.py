@@ -89,7 +89,9 @@ def save(
     elif hasattr(f, "write"):
         f.write(data)
     else:
-        raise ArgumentError(f"save: expected a path or a stream of bytes, got {type(f).__name__}")
+        raise ArgumentError(
+            f"save: expected a path or a stream of bytes, got {type(f).__name__}", "the object comes first: sg.save(obj, path)"
+        )
 
 
 def _unique(table: Table, owners: list[int], count: int) -> list[str]:
@@ -160,7 +162,10 @@ def load(
         source = str(getattr(f, "name", type(f).__name__))
         data = f.read()
     else:
-        raise ArgumentError(f"load: expected a path or a stream of bytes, got {type(f).__name__}")
+        raise ArgumentError(
+            f"load: expected a path or a stream of bytes, got {type(f).__name__}",
+            "a module takes what is loaded: model.load_state_dict(sg.load(path))",
+        )
     if not isinstance(data, bytes):
         raise ArgumentError(f"load: expected a stream of bytes, {source} gives {type(data).__name__}", 'open it with "rb"')
     if not data:

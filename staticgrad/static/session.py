@@ -272,7 +272,8 @@ class Session:
                 node = element(self.graph, key)
             except GraphError as error:
                 raise FeedError(
-                    f"Cannot interpret feed_dict key as Tensor: {key!r}. ({error.summary})", *error.details
+                    f"Cannot interpret feed_dict key as Tensor: {key!r}. ({error.summary})",
+                    *(error.details or ("keys of a feed are tensors of the graph, or their names",)),
                 ) from None
             if node.op.effect == "group":
                 raise FeedError(f"Cannot interpret feed_dict key as Tensor: {key!r}. (An operation has no value.)")
@@ -329,5 +330,5 @@ def _arrived(
 
 def _mapping(feed_dict: Any) -> Mapping[Any, Any]:
     if not isinstance(feed_dict, Mapping):
-        raise FeedError(f"feed_dict has to map tensors to values, got {type(feed_dict).__name__}")
+        raise FeedError(f"feed_dict has to map tensors to values, got {type(feed_dict).__name__}", "write {placeholder: value}")
     return feed_dict

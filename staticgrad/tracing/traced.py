@@ -243,6 +243,10 @@ class Traced(Symbol):
             return self.item()
         self._no_value("a list", "return it from the compiled function, and ask for the list outside")
 
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        misuse.check_array(self.requires_grad and not force)
+        return self.__array__()
+
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         self._no_value("an array", "use the function of the same name in staticgrad, or return the tensor")
 

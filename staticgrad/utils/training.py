@@ -23,7 +23,7 @@ from ..distributed import all_reduce, get_rank, get_world_size, is_initialized
 from ..distributed.checkpoint import load, save
 from ..distributed.checkpoint.index import FILE
 from ..eager import Tensor, generator
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArgumentTypeError
 from ..tracing import CompiledFunction
 from ..viz.comparison import Comparison, Mode
 from .tensorboard import SummaryWriter
@@ -83,7 +83,13 @@ def fit(
     """
     for name, number in (("epochs", epochs), ("steps", steps), ("every", every), ("patience", patience)):
         if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
-            raise ArgumentError(f"fit: {name} has to be at least 1, got {number!r}")
+            raise ArgumentError(f"fit: {name} has to be an integer of at least 1, got {number!r}")
+    if not callable(step) or not (evaluate is None or callable(evaluate)):
+        name, value = ("step", step) if not callable(step) else ("evaluate", evaluate)
+        raise ArgumentTypeError(f"fit: {name} has to be a function, got {type(value).__name__}", "fit calls it")
+    if not isinstance(loader, Iterable) and not hasattr(loader, "__getitem__"):
+        text = f"fit: the loader has to give batches, got {type(loader).__name__}"
+        raise ArgumentTypeError(text, "pass a DataLoader, or a list of batches")
     if mode not in ("min", "max"):
         raise ArgumentError(f'fit: mode is "min" or "max", got {mode!r}')
     if checkpoint is not None and not state:
@@ -195,7 +201,8 @@ class _Run:
     def look(self, evaluate: Callable[[], Any] | None, monitor: str | None, mode: str) -> None:
         """Evaluate, and write a checkpoint."""
         found = {} if evaluate is None else evaluate()
-        numbers = {name: float(x) for name, x in (found if isinstance(found, Mapping) else {"loss": found}).items()}
+        found = found if isinstance(found, Mapping) else {"loss": found}
+        numbers = {name: _number("evaluate", name, x) for name, x in found.items()}
         chosen = next(iter(numbers), "train") if monitor is None else monitor
         numbers = {"train": float(np.mean(self.losses[self.looked :])), **numbers}
         if chosen not in numbers:
@@ -247,11 +254,16 @@ class _Run:
 def _loss(result: Any) -> float:
     while isinstance(result, (tuple, list, Mapping)) and len(result):
         result = next(iter(result.values())) if isinstance(result, Mapping) else result[0]
+    return _number("step", "loss", result)
+
+
+def _number(function: str, name: str, result: Any) -> float:
     try:
         return float(result)
     except (TypeError, ValueError):
+        shape = f" of shape {tuple(result.shape)}" if hasattr(result, "shape") else ""
         raise ArgumentError(
-            f"fit: the step returned {type(result).__name__} in place of a loss", "return the loss, a number, from it"
+            f"fit: {function} returned {type(result).__name__}{shape} in place of a number", f"return the {name} as a number"
         ) from None
 
 

@@ -198,13 +198,13 @@ def test_a_bar_shows_loss_and_speed(capsys):
 
 
 def test_misuse(tmp_path: Path):
-    with raised(sg.ArgumentError, "fit: epochs has to be at least 1, got 0"):
+    with raised(sg.ArgumentError, "fit: epochs has to be an integer of at least 1, got 0"):
         sg.fit(lambda x: x, [1.0], epochs=0)
     with raised(sg.ArgumentError, 'fit: mode is "min" or "max", got \'least\''):
         sg.fit(lambda x: x, [1.0], mode="least")
     with raised(sg.ArgumentError, "fit: a checkpoint needs a state"):
         sg.fit(lambda x: x, [1.0], checkpoint=tmp_path)
-    with raised(sg.ArgumentError, "fit: the step returned NoneType in place of a loss"):
+    with raised(sg.ArgumentError, "fit: step returned NoneType in place of a number"):
         sg.fit(lambda x: None, [1.0])
     with raised(sg.ArgumentError, "fit: the loader gave no batch in epoch 2"):
         sg.fit(lambda x: x, iter([1.0]), epochs=2)

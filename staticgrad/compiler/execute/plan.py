@@ -16,7 +16,7 @@ from ...base.communicators import DistError
 from ...base.locks import rlock
 from ...base.signals import uninterrupted
 from ...base.types import OpenType, StackType, TupleType
-from ...errors import ArgumentError, GraphError, OutOfMemoryError, StaticgradError
+from ...errors import ArgumentError, GraphError, IndexRangeError, OutOfMemoryError, StaticgradError
 from ...ir import REGISTRY, Cell, Graph, Native, Node, View
 from ...ops.random import generator
 from ..backend import abi as t
@@ -687,6 +687,8 @@ class Plan:
     def source(self, number: int | None = None) -> str:
         """The text of all generated kernels, or of one of them."""
         texts = list(self.sources().values())
+        if number is not None and not -len(texts) <= number < len(texts):
+            raise IndexRangeError(f"source: the plan has {len(texts)} generated kernels, numbered from 0, got {number}")
         return "\n\n".join(texts) if number is None else texts[number]
 
     def sources(self) -> dict[str, str]:
