@@ -69,7 +69,9 @@ def test_an_index_shows_the_readme_with_addresses_of_the_site():
     assert re.search(r"!\[version[^]]*\]\(https://example.org/latest/images/badges.svg\)", shown)
     assert "[The same model three ways](https://example.org/latest/modes/)" in shown
     assert "[Contributing](https://example.org/latest/contributing/)" in shown
-    assert re.sub(r"\(https://example.org/[^)]*\)", "", shown) == re.sub(r"(?<=\])\([^()\s]+\.(md|svg|png)\)", "", text)
+    assert re.sub(r"\(https://example.org/[^)]*\)", "", shown) == re.sub(
+        r"(?<=\])\([^()\s]+\.(md|svg|png)(#[^()\s]*)?\)", "", text
+    )
 
 
 def test_without_a_site_links_of_the_readme_are_words():

@@ -23,8 +23,7 @@ def at_an_index(readme: str, site: str) -> str:
 
     def elsewhere(link: re.Match[str]) -> str:
         words, file = link.groups()
-        page = re.sub(r"\.md$", "/", file.removeprefix("docs/"))
-        page = page.lower() if page != file else page  # pages of the site have no capital letters
+        page = re.sub(r"^(.+)\.md\b", lambda name: f"{name[1].lower()}/", file.removeprefix("docs/"))
         return link[0].replace(f"({file})", f"({site.rstrip('/')}/{page})") if site else str(words)
 
     return LINK.sub(elsewhere, readme)
