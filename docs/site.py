@@ -31,6 +31,7 @@ MENU = [
     {
         "Start": [
             {"Start here": "start.md"},
+            {"Questions and answers": "questions.md"},
             {"The same model three ways": "modes.md"},
             {"From PyTorch": "from_torch.md"},
             {"From TensorFlow 1": "from_tf1.md"},
@@ -139,13 +140,14 @@ def recipes() -> dict[str, str]:
 
 
 PROMINENT = {
-    "start.md": 4.0,
+    **dict.fromkeys(("start.md", "questions.md"), 4.0),
     **dict.fromkeys(("modes.md", "from_", "tour.md", "debugging.md", "speed.md", "costs.md", "scale.md", "extending.md"), 3.0),
     **dict.fromkeys(("interchange.md", "numerics.md", "reference/nn/"), 3.0),
     **dict.fromkeys(("architecture.md", "torch_", "tf1_names.md", "onnx_cases.md"), 0.2),
     **dict.fromkeys(("glossary.md", "contributing.md", "programs.md", "performance.md", "digits.md"), 0.3),
     **dict.fromkeys(("changelog.md", "reference/index.md"), 0.1),
     "reference/functional/": 1.2,
+    "reference/cuda/": 0.1,
     "reference/tensors/": 0.8,
     "reference/distributions/": 0.5,
 }

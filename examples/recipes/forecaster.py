@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import staticgrad as sg
 from staticgrad import functional as F
@@ -87,8 +88,6 @@ def main(arguments: list[str] | None = None) -> tuple[float, float]:
 
 
 def draw(hours: np.ndarray, forecast: np.ndarray, file: Path) -> None:
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(8, 3), layout="constrained")
     axes = figure.subplots()
     axes.plot(hours, label="load")

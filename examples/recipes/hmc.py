@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import staticgrad as sg
 from staticgrad import distributions as dist
@@ -93,8 +94,6 @@ def progress(count: int) -> Any:
 
 
 def draw(samples: np.ndarray, file: Path) -> None:
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(9, 3), layout="constrained")
     for axes, own, name, true in zip(figure.subplots(1, 3), samples.T, ("slope", "offset", "noise"), TRUE, strict=True):
         axes.hist(own, 40)

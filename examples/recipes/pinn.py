@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import staticgrad as sg
 from staticgrad import nn, optim
@@ -80,8 +81,6 @@ def main(arguments: list[str] | None = None) -> float:
 
 
 def draw(u: np.ndarray, file: Path) -> None:
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(5, 3), layout="constrained")
     axes = figure.subplots()
     picture = axes.imshow(u, origin="lower", extent=(0, 1, 0, 1), aspect="auto")

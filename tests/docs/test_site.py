@@ -141,6 +141,20 @@ SEARCHES = {
     "reproducible random numbers": "numerics/#random-numbers-one-seed-reproducible-results",
     "write my own optimizer": "extending/#an-optimizer",
     "train with scikit-learn": "interchange/#scikit-learn",
+    "mixed precision training": "speed/#mixed-precision-training-with-floats-of-16-bits",
+    "how to use a gpu": "questions/#does-it-use-a-gpu",
+    "does it run on windows": "questions/#does-it-run-on-windows-or-macos",
+    "gradient clipping": "questions/#gradient-clipping",
+    "custom loss function": "questions/#a-custom-loss-function",
+    "freeze layers": "questions/#freeze-layers-or-fine-tune-some-of-them",
+    "resume training after a crash": "questions/#resume-training-after-a-crash",
+    "compilation takes too long": "questions/#compilation-takes-too-long",
+    "data parallel training on multiple cpus": "questions/#train-on-several-cpus-threads-and-processes",
+    "gradient is none": "questions/#the-gradient-is-none",
+    "custom gradient": "extending/#a-gradient-of-your-own",
+    "deploy without python": "recipes/ship/",
+    "why does it recompile": "debugging/#retraces",
+    "time series forecasting": "recipes/forecaster/",
 }
 """What people search for, and the address that has to come first."""
 
