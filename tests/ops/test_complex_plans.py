@@ -137,7 +137,7 @@ def test_transforms_of_any_length_have_a_kernel(n: int, whole: type):
     assert radices(n) is not None
     norm = ("backward", "ortho", "forward")[LENGTHS.index(n) % 3]
     part = np.dtype(whole).type(0).real.dtype
-    for shape, axis in (((19, n), 1), ((n, 17), 0), ((2, n, 3), 1)) if n > 1 else (((n,), 0),):
+    for shape, axis in (((19, n), 1), ((2, n), 1), ((n, 17), 0), ((2, n, 3), 1)) if n > 1 else (((n,), 0),):
         z, x = draw(*shape).astype(whole), RNG.standard_normal(shape).astype(part)
         half = np.fft.rfft(x, axis=axis).astype(whole)
         calls: dict[str, tuple[Any, np.ndarray]] = {

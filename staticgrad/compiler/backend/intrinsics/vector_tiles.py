@@ -361,3 +361,35 @@ def turn_tile(of: Elements, source: Int, from_step: Int, out: Int, to_step: Int)
             block = [of.load(source + (from_step * (row + k) + column) * of.size, n) for k in range(n)]
             for k, turned in enumerate(transposed(source.builder, block)):
                 of.store(turned, out + (to_step * (column + k) + row) * of.size)
+
+
+@routine
+@apart
+def turn_pairs(of: Elements, source: Int, pitch: Int, first: Int, second: Int) -> None:
+    """SIXTEEN rows of EIGHT pairs, `pitch` elements apart, as columns: SIXTEEN first numbers of each pair at `first`, one pair
+    after another, and the second ones at `second`."""
+    n = min(SIXTEEN, BYTES // of.size)
+    for row in range(0, SIXTEEN, n):
+        for column in range(0, SIXTEEN, n):
+            block = [of.load(source + (pitch * (row + k) + column) * of.size, n) for k in range(n)]
+            for k, turned in enumerate(transposed(source.builder, block), column):
+                of.store(turned, (second if k % 2 else first) + (k // 2 * SIXTEEN + row) * of.size)
+
+
+@routine
+@apart
+def turn_pairs_back(of: Elements, first: Int, second: Int, out: Int, pitch: Int) -> None:
+    """The inverse of `turn_pairs`: rows at `out`, `pitch` elements apart."""
+    n = min(SIXTEEN, BYTES // of.size)
+    for row in range(0, SIXTEEN, n):
+        for column in range(0, SIXTEEN, n):
+            places = [(second if k % 2 else first) + (k // 2 * SIXTEEN + row) * of.size for k in range(column, column + n)]
+            for k, turned in enumerate(transposed(first.builder, [of.load(place, n) for place in places]), row):
+                of.store(turned, out + (pitch * k + column) * of.size)
+
+
+@routine
+def join_pairs(of: Elements, first: Int, second: Int, out: Int) -> None:
+    """EIGHT first and EIGHT second numbers as pairs: the inverse of `split_pairs`."""
+    both = [of.load(place, EIGHT) for place in (first, second)]
+    of.store(shuffled(out.builder, *both, [k // 2 + k % 2 * EIGHT for k in range(SIXTEEN)]), out)
