@@ -26,6 +26,8 @@ from .stream import InstructionStream, Placement
 
 PARALLEL_WORK = 150_000
 """Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 3 us."""
+NEAR = 16
+"""Instructions after which a copy of a value is made anew rather than kept in memory."""
 
 
 def written(group: Group, layouts: Layouts, place: dict[Node, Node], number: dict[Node, int]) -> KernelSource:
@@ -64,6 +66,8 @@ class GraphLowering:
         self.shards = shards
         self.buffers: dict[Node, Buffer] = dict(buffers)
         self.saved: dict[ScheduleNode, Buffer] = {}
+        self.copies: dict[Node, tuple[Buffer, int]] = {}
+        """Of values in row-major order, and the number of the instruction that used each last."""
 
     def lower(self) -> None:
         """Append the instructions of the schedule."""
@@ -150,11 +154,14 @@ class GraphLowering:
         return self.buffer(self.layouts.base[node]), layout.offset * node.type.dtype.itemsize
 
     def contiguous(self, node: Node) -> Place:
-        """The value in row-major order; copied where its layout is another."""
+        """The value in row-major order; copied where its layout is another, once for instructions that are near each other."""
         if self.layouts.at[node].is_contiguous:
             return self.view(node)
-        to = self.stream.temporary(node.type.shape, node.type.dtype)
-        native_calls.copy(self, node, to, Layout.contiguous(node.type.shape))
+        to, at = self.copies.get(node, (None, 0))
+        if to is None or len(self.stream) > at + NEAR:
+            to = self.stream.temporary(node.type.shape, node.type.dtype)
+            native_calls.copy(self, node, to, Layout.contiguous(node.type.shape))
+        self.copies[node] = to, len(self.stream)
         return to, 0
 
     def array(self, node: Node, arrays: Sequence[np.ndarray]) -> np.ndarray:

@@ -22,6 +22,10 @@ def picked(b: Bench, table: Any) -> Any:
     return apply(REGISTRY["pick"], table, b.feed(value=np.array([1, 0, 1])), axis=0)
 
 
+def two_sums(x: Any) -> Any:
+    return F.cumsum(x, 1) + F.cumsum(x, 0)
+
+
 CASES: dict[str, tuple[Callable[[Bench], Any], list[str]]] = {
     "rows as they lie": (lambda b: put(b, b.feed(3, 4), 5, 4), ["zero", "scatter_add"]),
     "rows apart": (lambda b: put(b, b.feed(6, 4)[::2], 5, 4), ["zero", "scatter_add"]),
@@ -42,6 +46,10 @@ CASES: dict[str, tuple[Callable[[Bench], Any], list[str]]] = {
     "sums along several rows": (lambda b: F.cumsum(b.feed(7, 5), 1), ["cumsum"]),
     "sums along several rows in float64": (lambda b: F.cumsum(b.feed(6, 5, dtype=np.float64), 1), ["cumsum"]),
     "sums of a transposed operand": (lambda b: F.cumsum(b.feed(4, 3).T, 1), ["copy", "cumsum"]),
+    "an operand that two instructions need in rows": (
+        lambda b: two_sums(b.feed(4, 3).T),
+        ["copy", "cumsum", "cumsum", "add"],
+    ),
     "rows added to a feed": (
         lambda b: apply(REGISTRY["index_add"], b.feed(5, 4), b.feed(2, 4), b.feed(value=np.array([1, 1]))),
         ["copy", "index_add"],

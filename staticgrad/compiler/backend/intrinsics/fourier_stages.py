@@ -19,7 +19,7 @@ from llvmlite import ir
 
 from ..llvm import CONTRACT, Elements, Int, call_one_of, folded, routine, spread, steps
 
-Pair = tuple[Any, Any]
+Pair = Sequence[Any]
 
 
 class _Pairs:
@@ -95,45 +95,47 @@ def _root(of: Elements, roots: Int, n: Int, place: Int, lanes: int) -> Pair:
     return spread(roots.builder, real, lanes), spread(roots.builder, imaginary, lanes)
 
 
+def _moves(
+    of: Elements, lanes: int, x: Int, y: Int, u: Int, v: Int, wide: Int, sums: Int, radix: Int | int
+) -> tuple[Callable[..., Pair], Callable[..., None]]:
+    """Load element i of sum p, and store element k of its transform, both at lane j."""
+
+    def load(i: Int | int, p: Int, j: Int) -> Pair:
+        place = (p * wide + sums * wide * i + j) * of.size
+        return of.load(x + place, lanes), of.load(y + place, lanes)
+
+    def store(pair: Pair, k: Int | int, p: Int, j: Int) -> None:
+        place = ((p * radix + k) * wide + j) * of.size
+        of.store(pair[0], u + place)
+        of.store(pair[1], v + place)
+
+    return load, store
+
+
 def _short_stage(
     of: Elements, lanes: int, radix: int, x: Int, y: Int, u: Int, v: Int, roots: Int, n: Int, count: Int, wide: Int
 ) -> None:
     """Of a radix in TRANSFORMS."""
-    on = _Pairs(x.builder)
-    sums, turn = count // radix, n // count
-    leap = sums * wide
+    on, sums, turn = _Pairs(x.builder), count // radix, n // count
+    load, store = _moves(of, lanes, x, y, u, v, wide, sums, radix)
     with steps(0, sums, 1) as p:
         factors = [_root(of, roots, n, p * turn * k, lanes) for k in range(1, radix)]
         with steps(0, wide, lanes) as j:
-            places = [(p * wide + leap * i + j) * of.size for i in range(radix)]
-            first, *others = TRANSFORMS[radix](on, [(of.load(x + place, lanes), of.load(y + place, lanes)) for place in places])
-            results = [first, *(on.times_conjugate(pair, factor) for pair, factor in zip(others, factors, strict=True))]
-            for k, (real, imaginary) in enumerate(results):
-                to = ((p * radix + k) * wide + j) * of.size
-                of.store(real, u + to)
-                of.store(imaginary, v + to)
+            first, *others = TRANSFORMS[radix](on, [load(i, p, j) for i in range(radix)])
+            store(first, 0, p, j)
+            for k, (pair, factor) in enumerate(zip(others, factors, strict=True), 1):
+                store(on.times_conjugate(pair, factor), k, p, j)
 
 
 def _odd_stage(
     of: Elements, lanes: int, x: Int, y: Int, u: Int, v: Int, roots: Int, n: Int, count: Int, wide: Int, radix: Int
 ) -> None:
     """Of any odd radix, as `_of_odd` has it."""
-    on = _Pairs(x.builder)
-    sums, turn, half = count // radix, n // count, radix // 2
-    leap = sums * wide
-
-    def loaded(i: Int | int, p: Int, j: Int) -> Pair:
-        place = (p * wide + leap * i + j) * of.size
-        return of.load(x + place, lanes), of.load(y + place, lanes)
-
-    def put(pair: Pair, k: Int | int, p: Int, j: Int) -> None:
-        to = ((p * radix + k) * wide + j) * of.size
-        of.store(pair[0], u + to)
-        of.store(pair[1], v + to)
-
+    on, sums, turn, half = _Pairs(x.builder), count // radix, n // count, radix // 2
+    load, store = _moves(of, lanes, x, y, u, v, wide, sums, radix)
     with steps(0, sums, 1) as p:
         with steps(0, wide, lanes) as j:
-            put(folded(radix, [of.zero(lanes)] * 2, lambda i, total: on.plus(total, loaded(i, p, j))), 0, p, j)
+            store(folded(radix, [of.zero(lanes)] * 2, lambda i, total: on.plus(total, load(i, p, j))), 0, p, j)
         with steps(1, half + 1, 1) as k:
             factors = [_root(of, roots, n, p * turn * of_k, lanes) for of_k in (k, radix - k)]
             with steps(0, wide, lanes) as j:
@@ -142,17 +144,17 @@ def _odd_stage(
                     one, i = (totals[:2], totals[2:]), i + 1
                     place = i * k
                     c, s = _root(of, roots, n, (place - place // radix * radix) * (n // radix), lanes)
-                    left, right = loaded(i, p, j), loaded(radix - i, p, j)
+                    left, right = load(i, p, j), load(radix - i, p, j)
                     even, odd = on.plus(left, right), on.minus(left, right)
                     return [
                         *on.plus(one[0], (on.times(even[0], c), on.times(even[1], c))),
                         *on.plus(one[1], (on.times(odd[0], s), on.times(odd[1], s))),
                     ]
 
-                totals = folded(half, [*loaded(0, p, j), *[of.zero(lanes)] * 2], term)
+                totals = folded(half, [*load(0, p, j), *[of.zero(lanes)] * 2], term)
                 results = on.minus_i(totals[:2], totals[2:]), on.plus_i(totals[:2], totals[2:])
                 for pair, factor, of_k in zip(results, factors, (k, radix - k), strict=True):
-                    put(on.times_conjugate(pair, factor), of_k, p, j)
+                    store(on.times_conjugate(pair, factor), of_k, p, j)
 
 
 @routine

@@ -391,5 +391,5 @@ def turn_pairs_back(of: Elements, first: Int, second: Int, out: Int, pitch: Int)
 @routine
 def join_pairs(of: Elements, first: Int, second: Int, out: Int) -> None:
     """EIGHT first and EIGHT second numbers as pairs: the inverse of `split_pairs`."""
-    both = [of.load(place, EIGHT) for place in (first, second)]
-    of.store(shuffled(out.builder, *both, [k // 2 + k % 2 * EIGHT for k in range(SIXTEEN)]), out)
+    one, other = of.load(first, EIGHT), of.load(second, EIGHT)
+    of.store(shuffled(out.builder, one, other, [k // 2 + k % 2 * EIGHT for k in range(SIXTEEN)]), out)
