@@ -210,15 +210,18 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         road: tuple[bool, ...] = ()
         tried: list[Specialization] = []
         while True:
+            raised: RoadRaises | None = None
             try:
                 specialization, call = self._find(call, road)
-            except RoadRaises as raised:
-                result = self._run(call.args[: call.own], call.kwargs)
-                self._not_raised(call, road, raised)
-                return result
+            except RoadRaises as error:
+                raised = error
             except TraceError:
                 tried.clear()  # the traceback would keep their plans
                 raise
+            if raised is not None:  # out of the handler, or the error of the code would be told twice
+                result = self._run(call.args[: call.own], call.kwargs)
+                self._not_raised(call, road, raised)
+                return result
             if specialization in tried or (specialization.road and watches_nan()):
                 break  # plans that round differently may disagree about a decision
             tried.append(specialization)

@@ -381,3 +381,17 @@ def test_captured_tensors_decide_and_are_numbers():
     assert found == [([2, 2], True), ([2, 2], False), ([4, 4], True), ([4, 4], False)]
     assert step.segmented is None
     assert step.traces == 2
+
+
+def test_an_error_of_the_code_is_told_once():
+    """Eager mode raises it, and what tracing met before is not its context."""
+
+    @sg.compile
+    def step(x):
+        if x.sum() > 0:
+            raise ValueError("positive")
+        return x
+
+    with pytest.raises(ValueError, match="positive") as raised:
+        step(sg.ones(3))
+    assert raised.value.__context__ is None
