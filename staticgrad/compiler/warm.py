@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .backend import disk_cache, kernel_cache
 from .backend.compile_pool import pool
+from .backend.gemm_form import in_place
 from .backend.gemm_form import kernel as product
 from .backend.machine_code import Wanted, code, tiers
 
@@ -34,6 +35,7 @@ VECTOR = 64
 def package_kernels() -> Iterator[Wanted]:
     """Kernels that are part of the package, for the types and numbers of lanes that are in common use."""
     for element in FLOATS:
+        yield Wanted(*in_place(element))
         for kind in (element, f"{element}_packed"):
             yield Wanted(*product(kind))
     for path in sorted((Path(__file__).parent / "kernels").glob("*.py")):

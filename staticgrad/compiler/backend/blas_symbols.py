@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -28,13 +29,12 @@ def symbol(name: str) -> str:
     return f"staticgrad_{name}"
 
 
-@cache
-def bind() -> None:
-    """Define the symbols for code that LLVM loads from now on."""
+def bind(others: Mapping[str, int]) -> None:
+    """Define the symbols, and these, for code that LLVM loads from now on."""
     import llvmlite.binding as binding
 
-    for name in ROUTINES:
-        binding.add_symbol(symbol(name), address_of(name))
+    for name, address in {**{symbol(name): address_of(name) for name in ROUTINES}, **others}.items():
+        binding.add_symbol(name, address)
 
 
 @cache

@@ -3,7 +3,7 @@
 A kernel is `def name(buffers, sizes, start, stop)` under `@kernel`: `buffers` holds addresses, `sizes` int64
 arguments, and `[start, stop)` is the range of outer iterations to run. `f32_at(buffers, 2)` is buffer 2 as a typed
 pointer. Pointers of different numbers never overlap where one is written (the plan guarantees it). Functions under `@inline`
-become part of the kernels that call them.
+become part of the kernels that call them, those under `@outlined` stay functions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from . import arithmetic
 from . import kernel_types as types
-from .kernel_compiler import inline, kernel  # noqa: F401 - names of kernels
+from .kernel_compiler import inline, kernel, outlined  # noqa: F401 - names of kernels
 from .kernel_types import Builtin, Operand, Pointer, Type, Value, builtin
 
 u8, u16, u32, u64, i8, i16, i32, i64 = np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, np.int32, np.int64

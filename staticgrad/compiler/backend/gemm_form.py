@@ -32,6 +32,18 @@ def scratch_of(size: int, columns: int) -> int:
     return NEAR + min(panels, FAR // (BROAD * BYTES * BLOCK)) * BROAD * BYTES * BLOCK
 
 
+IN_PLACE = "m, n, k, ta, tb, a, a_row, a_step, b, b_row, c, c_row, e, e_row, adds, alpha"
+"""The words of a function of products with operands in place: addresses and bytes, and the bits of alpha as a float64."""
+
+
+def in_place(element: str) -> tuple[str, str]:
+    """The source and the name of the function of products of f32 or f64 with operands in place, which kernels share."""
+    routine, name = f"place_{element}", f"in_place_{element}"
+    imported = f"from staticgrad.compiler.backend.gemm_products import {routine}\n"
+    imported += "from staticgrad.compiler.backend.kernel_compiler import entry\n\n\n"
+    return f"{imported}@entry\ndef {name}({IN_PLACE}):\n    {routine}({IN_PLACE})\n", name
+
+
 def kernel(kind: str) -> tuple[str, str]:
     """The source and the name of the kernel of products of f32, f64, f32_packed or f64_packed; see `gemm_products.py`."""
     routine, name = f"multiply_{kind}", f"gemm_{kind}"

@@ -19,7 +19,7 @@ from llvmlite import ir
 
 from .blas_symbols import symbol
 from .cpu import BYTES
-from .gemm_form import BLOCK, BROAD, DEPTH, FAR, FIRST, FORM, NEAR, ROOMY, SHALLOW, WIDE
+from .gemm_form import BLOCK, BROAD, DEPTH, FAR, FIRST, FORM, IN_PLACE, NEAR, ROOMY, SHALLOW, WIDE
 from .kernel_types import BUFFERS, SIZES, Builtin, Float, float32, float64, int64
 from .llvm import (
     EIGHT,
@@ -29,6 +29,7 @@ from .llvm import (
     Int,
     call,
     call_one_of,
+    call_shared,
     fortran,
     function,
     fused,
@@ -472,14 +473,11 @@ def _multiply(of: Elements, packing: bool, builder: Any, buffers: Any, sizes: An
         begin, end = (alone.choose(c, (parts * c // chunks.at_least(1) * unit).at_most(span)) for c in (start, stop))
         pointers = [builder.load(builder.gep(buffers, [(product * 4 + i).value])) for i in range(4)]
         addresses = [Int(builder, builder.ptrtoint(pointer, I64)) for pointer in pointers]
-        alpha = builder.bitcast(bits.value, ir.DoubleType())
-        if of.size == 4:
-            alpha = builder.fptrunc(alpha, of.llvm)
         turned = ta.differs(0)
         p = Product(
             ta, tb, addresses[0], turned.choose(one, lda) * of.size, turned.choose(lda, one) * of.size, addresses[1],
             ldb * of.size, addresses[2], ldc * of.size, addresses[3], lde.at_least(0) * of.size,
-            (lde >= 0).choose(one, zero), alpha,
+            (lde >= 0).choose(one, zero), _number(of, bits),
         )  # fmt: skip
         top, left = (turn.choose(zero, whole.choose(begin, zero)), turn.choose(begin, zero))
         m, n = turn.choose(rows, whole.choose(end - begin, rows)), turn.choose(end - begin, columns)
@@ -490,8 +488,28 @@ def _multiply(of: Elements, packing: bool, builder: Any, buffers: Any, sizes: An
                 with where(packed.differs(0)):
                     call(builder, f"blocked_{of.name}", partial(blocked, of), (scratch, m, n, k, *here))
             with where(packed.equals(0)):
-                call(builder, f"in_place_{of.name}", partial(in_place, of), (m, n, k, *here))
+                call_shared(builder, f"in_place_{of.name}", (m, n, k, *here[:-1], bits))
         builder.store((at + FORM + batches * 4).value, place)
+
+
+def _number(of: Elements, bits: Int) -> Any:
+    """The element nearest to a float64 of these bits."""
+    number = bits.builder.bitcast(bits.value, ir.DoubleType())
+    return bits.builder.fptrunc(number, of.llvm) if of.size == 4 else number
+
+
+def _place(element: Float) -> Builtin:
+    of = Elements(element)
+
+    def write(builder: Any, *operands: Any) -> None:
+        m, n, k, *words, bits = (Int(builder, x) for x in operands)
+        in_place(of, builder, m, n, k, *words, _number(of, bits))
+
+    return Builtin(f"place_{element}", (int64,) * len(IN_PLACE.split()), write)
+
+
+place_f32, place_f64 = _place(float32), _place(float64)
+"""All of `in_place_f32` and `in_place_f64`, see `gemm_form.in_place`."""
 
 
 def _routine(element: Float, packing: bool) -> Builtin:

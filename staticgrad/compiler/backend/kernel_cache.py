@@ -16,6 +16,7 @@ from ...base.locks import rlock
 from ...errors import CompileError
 from . import disk_cache as disk
 from . import object_code
+from .gemm_form import in_place
 
 HEADER = """\
 import math
@@ -37,6 +38,10 @@ SPECIAL = {
     "philox": ("uniform_", "normal_"),
 }
 """Modules that few kernels need, with the names that occur in the text of those that do."""
+
+SHARED = {f"in_place_{of}": (f"product_{of}(", f"multiply_{of}(", f"multiply_{of}_packed(") for of in ("f32", "f64")}
+"""Functions that machine code of its own has, by name, and what occurs in the text of kernels that call them. A kernel calls
+them by their addresses, so what many kernels have in common is compiled once."""
 
 _lock = rlock()
 _loaded: dict[str, dict[str, int]] = {}
@@ -88,13 +93,22 @@ def stored(file: disk.File, name: str) -> int:
 
 def _counted(content: bytes, kept: bool) -> dict[str, int]:
     """The functions of a file, loaded. kept: whether the cache had it."""
-    found = object_code.loaded(content)
+    found = object_code.loaded(content, {name: partial(_shared, name) for name in SHARED})
     if kept:
         Counters.from_disk += 1
     else:
         Counters.compiled += 1
     logs.debug("%d kernels %s: %s", len(found), "from the cache" if kept else "compiled", ", ".join(found))
     return found
+
+
+def _shared(name: str) -> int:
+    return load(in_place(name.rpartition("_")[2])[0])[name]
+
+
+def shared(body: str) -> list[tuple[str, str]]:
+    """The sources and names of shared functions that a kernel calls."""
+    return [in_place(name.rpartition("_")[2]) for name, signs in SHARED.items() if any(sign in body for sign in signs)]
 
 
 def header(body: str) -> str:
@@ -127,7 +141,7 @@ def made(body: str) -> bytes:
 def at_hand(body: str) -> bool:
     """Whether `load` has nothing to compile."""
     wanted = file(body)
-    return wanted.key in _loaded or disk.at_hand(wanted)
+    return wanted.key in _loaded or (disk.at_hand(wanted) and all(at_hand(text) for text, _ in shared(body)))
 
 
 def _kept(body: str, file: disk.File) -> tuple[bytes, bool]:
@@ -154,7 +168,7 @@ def compiled(source: str, name: str = "kernels") -> bytes:
 
     names, code = llvm_code(source, name)
     outside = sorted({*re.findall(r'(?m)^declare [^@]*@"?((?!llvm\.)[\w.$]+)', code)})
-    if unknown := [symbol for symbol in outside if not (symbol in LINKED or object_code.known(symbol))]:
+    if unknown := [symbol for symbol in outside if not (symbol in LINKED or symbol in SHARED or object_code.known(symbol))]:
         raise CompileError(f"the kernel {' '.join(names)} calls {', '.join(unknown)}, which is not there")
     inlined = [text for symbol in outside if symbol in LINKED for text in LINKED[symbol]]
     return f"{' '.join(names)}\n".encode() + object_code.compiled(code, inlined)
@@ -171,7 +185,7 @@ def llvm_code(source: str, name: str = "kernels") -> tuple[list[str], str]:
         from .kernel_compiler import translated
     module = ModuleType(name)
     vars(module)[TEXT] = source
-    exec(compile(source, f"<{name}.py>", "exec"), vars(module))
+    exec(compile(source, f"<{name}.py>", "exec", dont_inherit=True), vars(module))
     kernels = [v for v in vars(module).values() if isinstance(v, Kernel)]
     return [kernel.function.__name__ for kernel in kernels], translated(kernels)
 
@@ -208,7 +222,7 @@ def library_kernels(name: str) -> list[str]:
 @cache
 def _library(name: str) -> tuple[str, dict[str, str]]:
     """The code that the kernels of a file share, and the text of each kernel."""
-    parts = re.split(r"(?m)^(?=@(?:kernel|inline)\n)", _text(name))
+    parts = re.split(r"(?m)^(?=@(?:kernel|inline|outlined)\n)", _text(name))
     kernels = [part for part in parts if part.startswith("@kernel")]
     common = "".join(part for part in parts if part not in kernels)
     return common, {re.findall(r"def (\w+)", kernel)[0]: kernel for kernel in kernels}

@@ -2,7 +2,8 @@
 
 A kernel is a function `def name(buffers, sizes, start, stop)` under `@kernel`, in a subset of Python: loops over ranges,
 `while`, `if`, assignments, arithmetic, conditional expressions, and calls. A function written in Python becomes part of its
-caller, with what is known of its operands: numbers, and functions. `dialect.py` has the names that kernels use.
+caller, with what is known of its operands: numbers, and functions. Under `@outlined` it stays a function, written once for
+all calls with the same types and known operands. `dialect.py` has the names that kernels use.
 
 An entry of the runtime, under `@entry`, is a function of int64 words that returns one, 0 where it returns nothing. So are the
 functions that it calls, which stay functions: LLVM decides which of them become part of their callers. `runtime_builtins.py`
@@ -96,6 +97,18 @@ def entry(function: Any) -> Any:
 def inline(function: Any) -> Any:
     """Mark a function that kernels call."""
     return function
+
+
+class Outlined(NamedTuple):
+    """A function that kernels call, and that is not part of them."""
+
+    function: Any
+
+
+def outlined(function: Any) -> Outlined:
+    """Mark a function that stays one: a large one that a kernel calls several times, or seldom. It returns nothing, or what it
+    is annotated with."""
+    return Outlined(function)
 
 
 def translated(kernels: Sequence[Kernel]) -> str:
@@ -505,12 +518,52 @@ class _Call:
             return self.called(called, operands)
         if isinstance(called, FunctionType):
             return _Call(self.builder, self.scopes, called, operands).run()
+        if isinstance(called, Outlined):
+            return self.outlined(called.function, operands)
         if isinstance(called, type) and called in OF_NUMPY and len(operands) == 1:
             return cast(self.builder, operands[0], OF_NUMPY[called])
         found = FUNCTIONS.get(called)
         if found is None:
             raise Refused(f"function {getattr(called, '__name__', called)}")
         return found(self.builder, *operands)
+
+    def outlined(self, function: FunctionType, operands: Sequence[Operand]) -> Operand:
+        """Call a function of its own. In it the buffers are numbered by its operands, so those of two calls may differ."""
+        own: dict[int, int] = {-1: -1}
+        given: list[Any] = []
+        inside: list[Operand] = []
+        key: list[Any] = [function]
+        for operand in operands:
+            if isinstance(operand, Value) and not isinstance(operand.llvm, ir.Constant):
+                kind = operand.type
+                if isinstance(kind, Pointer):
+                    kind = Pointer(kind.dtype, own.setdefault(kind.scope, len(own) - 1))
+                inside.append(kind)
+                given.append(operand.llvm)
+                key.append(f"{kind}, {kind.scope}" if isinstance(kind, Pointer) else str(kind))
+            else:
+                inside.append(operand)
+                key.append(str(operand.llvm) if isinstance(operand, Value) else repr(operand))
+        found = self.scopes.outlined.get(tuple(key))
+        returned = function.__annotations__.get("return")
+        result = None if returned is None else OF_NUMPY[returned]
+        if found is None:
+            types = [one.llvm for one in inside if isinstance(one, Type)]
+            made = ir.FunctionType(ir.VoidType() if result is None else result.llvm, types)
+            found = ir.Function(self.scopes.module, made, self.scopes.module.get_unique_name(function.__name__))
+            self.scopes.outlined[tuple(key)] = found
+            found.linkage = "internal"
+            found.attributes.add("noinline")
+            found.attributes.add("nounwind")
+            builder, args = ir.IRBuilder(found.append_basic_block("entry")), iter(found.args)
+            values = [Value(one, next(args)) if isinstance(one, Type) else one for one in inside]
+            end = _Call(builder, self.scopes, function, values).run()
+            if result is None:
+                builder.ret_void()
+            else:
+                builder.ret(cast(builder, end, result).llvm)
+        called = self.builder.call(found, given)
+        return None if result is None else Value(result, called)
 
     def called(self, called: FunctionType | Kernel, operands: Sequence[Operand]) -> Operand:
         """The word that another function of words returns."""

@@ -309,6 +309,8 @@ class Scopes:
         domain = module.add_metadata(["staticgrad"])
         self.scopes = [module.add_metadata([f"buffer {i}", domain]) for i in range(MAX_BUFFERS)]
         self.of: dict[int, tuple[Any, Any]] = {}
+        self.outlined: dict[tuple[Any, ...], Any] = {}
+        """The functions of the module that kernels call, by what they are made of, types and known operands."""
 
     def tag(self, instruction: Any, scope: int) -> None:
         found = self.of.get(scope)

@@ -184,6 +184,12 @@ def call_one_of(
     builder.call(chosen, values)
 
 
+def call_shared(builder: ir.IRBuilder, name: str, words: Sequence[Int]) -> None:
+    """Call a function of words that is compiled by itself, see `kernel_cache.SHARED`."""
+    kind = ir.FunctionType(I64, [I64] * len(words))
+    builder.call(function(builder, name, kind), [word.value for word in words])
+
+
 def _written(builder: ir.IRBuilder, name: str, write: Write, values: Sequence[Any]) -> ir.Function:
     made = function(builder, name, ir.FunctionType(ir.VoidType(), [v.type for v in values]))
     if made.is_declaration:

@@ -65,16 +65,18 @@ class Wanted(NamedTuple):
 
 
 class Code:
-    """The machine code of an instruction. address: 0 while a worker compiles it."""
+    """The machine code of an instruction. address: 0 while a worker compiles it; shared: that of functions which it calls."""
 
-    __slots__ = ("address", "job", "wanted")
+    __slots__ = ("address", "job", "shared", "wanted")
 
-    def __init__(self, wanted: Wanted, address: int = 0, job: Job | None = None):
-        self.wanted, self.address, self.job = wanted, address, job
+    def __init__(self, wanted: Wanted, address: int = 0, job: Job | None = None, shared: Sequence[Code] = ()):
+        self.wanted, self.address, self.job, self.shared = wanted, address, job, shared
 
     @property
     def over(self) -> bool:
         """Whether no worker is at it any more."""
+        if any(not code.over for code in self.shared):
+            return False
         if self.job is None or self.job.over:
             return True
         if self.job.pool is not pool():  # that of a parent, before it forked
@@ -82,10 +84,17 @@ class Code:
                 self.job = _submitted(self.wanted, SOON, anew=True)
         return False
 
+    def jobs(self) -> list[Job]:
+        """Those of the workers of this process for it."""
+        own = [] if self.job is None or self.job.pool is not pool() else [self.job]
+        return [*own, *(job for code in self.shared for job in code.jobs())]
+
     def arrive(self) -> None:
         """Find the address, once the job is over. What no worker could compile is compiled now. Raises CompileError."""
         if self.address:
             return
+        for code in self.shared:
+            code.arrive()
         job = self.job
         if job is not None:
             for text in job.told:
@@ -113,17 +122,21 @@ def code(wanted: Wanted, when: float) -> Code:
     with _lock:
         found = _codes.get(key)
         if found is None:
-            at_hand = not wanted.text or kernel_cache.at_hand(wanted.text)
-            found = _codes[key] = Code(wanted, wanted.find()) if at_hand else Code(wanted, 0, _submitted(wanted, when))
-        elif found.job is not None and found.job.pool is pool():
-            pool().hurry([found.job], when)
+            if not wanted.text or kernel_cache.at_hand(wanted.text):
+                found = Code(wanted, wanted.find())
+            else:
+                shared = [code(Wanted(*each), when) for each in kernel_cache.shared(wanted.text)]
+                found = Code(wanted, 0, _submitted(wanted, when), shared)
+            _codes[key] = found
+        elif jobs := found.jobs():
+            pool().hurry(jobs, when)
         return found
 
 
 def arrive(codes: Sequence[Code]) -> None:
     """Wait for codes that workers compile, and find their addresses. Raises CompileError."""
     while left := [code for code in codes if not code.over]:
-        pool().wait([code.job for code in left if code.job is not None and code.job.pool is pool()])
+        pool().wait([job for code in left for job in code.jobs()])
     for code in codes:
         code.arrive()
 

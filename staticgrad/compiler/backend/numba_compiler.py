@@ -23,7 +23,7 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from . import arithmetic
 from . import kernel_types as kinds
-from .kernel_compiler import Kernel
+from .kernel_compiler import Kernel, Outlined
 from .kernel_types import Builtin, Operand, Scopes, Type, Value
 from .numba_library import Library, codegen
 
@@ -162,7 +162,7 @@ def _names(code: Any) -> set[str]:
 def _known(value: Any) -> Any:
     if isinstance(value, Builtin):
         return _intrinsic(value)
-    if isinstance(value, Kernel):
+    if isinstance(value, (Kernel, Outlined)):
         value = value.function
     return _function(value) if isinstance(value, FunctionType) else value
 

@@ -13,6 +13,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import llvmlite
@@ -229,19 +230,21 @@ def _outside(name: str) -> int:
     return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-def loaded(content: bytes) -> dict[str, int]:
+def loaded(content: bytes, shared: Mapping[str, Callable[[], int]] = MappingProxyType({})) -> dict[str, int]:
     """The addresses of functions by their names: of a line with these names, and object code, which is linked with BLAS and the
-    C library. Each call has a namespace of its own."""
+    C library. Each call has a namespace of its own. shared: what finds the address of a function of other object code, by its
+    name."""
     line, _, code = content.partition(b"\n")
     names = line.decode().split()
-    addresses = linked(code, _outside)
+    others = {name: find() for name, find in shared.items() if name.encode() in code and name not in names}
+    addresses = linked(code, lambda name: others.get(name) or _outside(name))
     if addresses is not None:
         return {name: addresses[name] for name in names}
 
     def by_llvm() -> dict[str, int]:
         from . import code_generation
 
-        blas_symbols.bind()
+        blas_symbols.bind(others)
         return code_generation.loaded(code, names)
 
     return undisturbed(by_llvm)

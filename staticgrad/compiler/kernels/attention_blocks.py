@@ -19,7 +19,7 @@ and each chunk its part of a mask's cotangent whose elements belong to several s
 from staticgrad.compiler.backend.dialect import *
 
 # kernels
-from staticgrad.compiler.backend.intrinsics.matrix_products import product
+from staticgrad.compiler.backend.intrinsics.matrix_products import product_f32, product_f64
 from staticgrad.compiler.backend.intrinsics.vector_tiles import as_float, at, top_of
 
 UNSEEN = -np.inf
@@ -49,9 +49,9 @@ def block_of(u, blocks):
     return blocks - 1 - u // 2 if u % 2 == 0 else u // 2
 
 
-@inline
-def some_seen(flags, numbers, kind, start, rows, row, begin, end, unseen):
-    """Whether a query of the block sees a key from `begin` to `end`."""
+@outlined
+def some_seen(flags, numbers, kind, start, rows, row, begin, end, unseen) -> i64:
+    """Not 0 where a query of the block sees a key from `begin` to `end`."""
     found = 0
     for i in range(rows):
         line = start + i * row
@@ -61,7 +61,7 @@ def some_seen(flags, numbers, kind, start, rows, row, begin, end, unseen):
         else:
             for j in range(begin, end):
                 found |= i64(numbers[line + j] != unseen)
-    return found != 0
+    return found
 
 
 @inline
@@ -69,16 +69,16 @@ def keys_seen(flags, numbers, kind, start, rows, row, step, keys, unseen):
     """The keys, from one to before another, outside of which the mask hides all of them from a block of queries."""
     different = rows if row else min(rows, 1)
     if step == 0:
-        return 0, keys if some_seen(flags, numbers, kind, start, different, row, 0, 1, unseen) else 0
+        return 0, keys if some_seen(flags, numbers, kind, start, different, row, 0, 1, unseen) != 0 else 0
     end, begin = keys, 0
-    while end > 0 and not some_seen(flags, numbers, kind, start, different, row, max(end - 64, 0), end, unseen):
+    while end > 0 and some_seen(flags, numbers, kind, start, different, row, max(end - 64, 0), end, unseen) == 0:
         end = max(end - 64, 0)
-    while begin + 64 < end and not some_seen(flags, numbers, kind, start, different, row, begin, begin + 64, unseen):
+    while begin + 64 < end and some_seen(flags, numbers, kind, start, different, row, begin, begin + 64, unseen) == 0:
         begin += 64
     return begin, end
 
 
-@inline
+@outlined
 def hide(p, start, rows, row, width, kind, flags, numbers, first, m_row, step, scale, unseen):
     """Apply the mask to scores: where it is numbers, the scores are scaled, too."""
     for i in range(rows):
@@ -123,7 +123,7 @@ def weigh(p, start, rows, row, first, seen, causal, scale, zero, one, unseen, ex
             p[line + j] = zero
 
 
-@inline
+@outlined
 def drop(p, start, rows, row, width, element, keys, seed, draw, rate, kept, dropped, uniform):
     """Multiply each weight by `kept` or, with the probability `rate`, by `dropped`."""
     for i in range(rows):
@@ -139,7 +139,7 @@ def clear(to, first, rows, row, width, zero):
             to[first + i * row + j] = zero
 
 
-@inline
+@outlined
 def add_to_mask(p, start, rows, row, width, to, first, m_row, step, scale, zero, plus):
     """Add cotangents of scores to those of the mask, and scale them."""
     for i in range(rows):
@@ -181,7 +181,7 @@ def forward_T(buffers, sizes, start, stop):
                 continue
             x = at(q, place(sizes, 0, item) + first * q_row)
             y, z = at(k, place(sizes, 1, item) + begin * k_row), at(v, place(sizes, 2, item) + begin * v_row)
-            product(q, 0, 1, rows, seen, wide, x, q_row, y, k_row, 0, scores, row)
+            product_T(0, 1, rows, seen, wide, x, q_row, y, k_row, 0, scores, row)
             if kind:
                 hide(p, c * room, rows, row, seen, kind, flags, numbers, m + begin * step, m_row, step, scale, unseen)
             by = T(1) if kind == 2 else scale
@@ -189,7 +189,7 @@ def forward_T(buffers, sizes, start, stop):
             if rate > 0:
                 element, kept = (item * queries + first) * keys + begin, T(1 / (1 - rate))
                 drop(p, c * room, rows, row, seen, element, keys, seeds[0], seeds[1], T(rate), kept, T(0), uniform_T)
-            product(q, 0, 0, rows, broad, seen, scores, row, z, v_row, 0, at(out, to), broad)
+            product_T(0, 0, rows, broad, seen, scores, row, z, v_row, 0, at(out, to), broad)
 
 
 @kernel
@@ -247,12 +247,12 @@ def backward_T(buffers, sizes, start, stop):
             y, z = at(k, place(sizes, 1, item) + begin * k_row), at(v, place(sizes, 2, item) + begin * v_row)
             to_keys = at(p, own_keys + begin * wide) if inside else at(out, of_keys + begin * wide)
             to_values = at(p, own_values + begin * broad) if inside else at(out, of_values + begin * broad)
-            product(q, 0, 1, rows, seen, wide, x, q_row, y, k_row, 0, weights, row)
+            product_T(0, 1, rows, seen, wide, x, q_row, y, k_row, 0, weights, row)
             if kind:
                 hide(p, c * room, rows, row, seen, kind, flags, numbers, m + begin * step, m_row, step, scale, unseen)
             by = T(1) if kind == 2 else scale
             weigh(p, c * room, rows, row, first, seen, causal, by, T(0), T(1), unseen, exp_to_one_T, plus_T)
-            product(q, 0, 1, rows, seen, broad, w, g_row, z, v_row, 0, scores, row)
+            product_T(0, 1, rows, seen, broad, w, g_row, z, v_row, 0, scores, row)
             if rate > 0:  # the sign tells which weights are dropped
                 element = (item * queries + first) * keys + begin
                 drop(p, c * room, rows, row, seen, element, keys, seeds[0], seeds[1], T(rate), T(1), T(-1), uniform_T)
@@ -281,9 +281,9 @@ def backward_T(buffers, sizes, start, stop):
                     add_to_mask(p, block, rows, row, seen, out, to_mask, mask_row, step, scale, T(0), plus_T)
                 else:
                     add_to_mask(p, block, rows, row, seen, p, to_mask, mask_row, step, scale, T(0), plus_T)
-            product(q, 0, 0, rows, wide, seen, scores, row, y, k_row, 0, at(out, to), wide)
-            product(q, 1, 0, seen, wide, rows, scores, row, x, q_row, 1, to_keys, wide)
-            product(q, 1, 0, seen, broad, rows, weights, row, w, g_row, 1, to_values, broad)
+            product_T(0, 0, rows, wide, seen, scores, row, y, k_row, 0, at(out, to), wide)
+            product_T(1, 0, seen, wide, rows, scores, row, x, q_row, 1, to_keys, wide)
+            product_T(1, 0, seen, broad, rows, weights, row, w, g_row, 1, to_values, broad)
 
 
 @kernel

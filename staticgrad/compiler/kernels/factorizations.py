@@ -24,7 +24,7 @@ from staticgrad.compiler.backend.dialect import *
 
 # kernels
 from staticgrad.compiler.backend.intrinsics.lapack import getrf, potrf, potri, trsm
-from staticgrad.compiler.backend.intrinsics.matrix_products import product
+from staticgrad.compiler.backend.intrinsics.matrix_products import product_f32, product_f64
 from staticgrad.compiler.backend.intrinsics.vector_tiles import at
 
 SMALL = 16
@@ -316,8 +316,8 @@ def solve_blocks(a, start, row, column, upper, unit, n, x, to, stride, first, la
         low, solved = (n - done - size, n - done) if upper else (done, 0)
         own = to + low * stride
         if done > 0:
-            product(
-                a, turned, 0, size, last - first, done, at(a, start + low * row + solved * column), width,
+            product_T(
+                turned, 0, size, last - first, done, at(a, start + low * row + solved * column), width,
                 at(x, to + solved * stride + first), stride, 1, at(x, own + first), stride,
             )  # fmt: skip
         solve_rows(a, start + low * (row + column), row, column, upper, unit, size, x, own, stride, first, last)

@@ -124,7 +124,7 @@ def taken(source, x, y, u, v, first, begin, lanes, n, inner, m, kind, roots, roo
         lane += run
 
 
-@inline
+@outlined
 def given(x, y, u, v, first, result, begin, lanes, n, inner, m, kind, roots, root, scale):
     """N transforms in x and y as lines of the result. u, v: memory for the same."""
     lane, half = 0, n // 2 + 1

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from staticgrad.base import signals
-from staticgrad.compiler.backend import kernel_cache
+from staticgrad.compiler.backend import gemm_form, kernel_cache
 from staticgrad.compiler.backend.kernel_cache import Counters
 from staticgrad.errors import CompileError
 from tests.processes import ended, start
@@ -185,6 +185,27 @@ def test_only_the_steps_of_a_sum_may_be_rearranged(cache: Path):
     written = kernel_cache.llvm_code(kernel_cache.header(text) + text)[1]
     assert "fadd reassoc" in written
     assert not any("reassoc" in line for line in written.splitlines() if "fsub" in line)
+
+
+def test_products_inside_kernels_are_machine_code_of_their_own(cache: Path):
+    """Compiled with the first kernel that calls them, and then linked with others. A kernel without them needs none."""
+    kernels = [kernel_cache.library_source("attention_blocks", name) for name in ("forward_f32", "join_f32")]
+    products = gemm_form.kernel("f32")[0]
+    [(text, name)] = kernel_cache.shared(kernels[0])
+    assert kernel_cache.shared(products) == [(text, name)] == [gemm_form.in_place("f32")]
+    assert kernel_cache.shared(kernels[1]) == []
+    before, loaded = Counters.compiled, Counters.from_disk
+    assert not kernel_cache.at_hand(products)
+    kernel_cache.load(products)
+    assert Counters.compiled == before + 2
+    kernel_cache.load(kernels[0])
+    assert Counters.compiled == before + 3
+    assert Counters.from_disk == loaded
+    (cache / kernel_cache.file(text).name).unlink()
+    kernel_cache._loaded.clear()
+    assert not kernel_cache.at_hand(products)
+    kernel_cache.load(products)
+    assert (Counters.compiled, Counters.from_disk) == (before + 4, loaded + 1)
 
 
 # what does not compile --------------------------------------------------------------------------------------------

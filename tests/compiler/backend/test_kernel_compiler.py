@@ -191,6 +191,47 @@ def test_what_the_language_does_not_have(lines: str, what: str):
         kernel_cache.llvm_code(kernel_cache.header(text) + text)
 
 
+OUTLINED = """\
+@outlined
+def add(x, y, factor):
+    for i in range(3):
+        y[i] += factor * x[i]
+
+
+@outlined
+def total(x, n) -> i64:
+    result = 0
+    for i in range(n):
+        result += i64(x[i])
+    return result
+
+
+@kernel
+def kernel(buffers, sizes, start, stop):
+    x, y = f64_at(buffers, 0), f64_at(buffers, 1)
+    add(x, y, 2)
+    add(y, x, 2)
+    add(x, y, total(x, 3))
+"""
+
+
+def test_functions_that_stay_functions(monkeypatch: pytest.MonkeyPatch):
+    """One for all calls of these types and known operands, whichever buffers they are given; the result has the type that the
+    function is annotated with."""
+    code = kernel_cache.llvm_code(kernel_cache.header(OUTLINED) + OUTLINED)[1]
+    assert sorted(line.split("@")[1].split("(")[0] for line in code.splitlines() if line.startswith("define")) == [
+        '"add"', '"add.1"', '"kernel"', '"total"',
+    ]  # fmt: skip
+    for compiler in ("numba", "njit"):
+        monkeypatch.setenv("STATICGRAD_KERNELS", compiler)
+        x, y = np.array([1.0, 2, 3]), np.array([4.0, 5, 6])
+        buffers = np.array([x.ctypes.data, y.ctypes.data])
+        call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)
+        call(kernel_cache.load(OUTLINED)["kernel"])(buffers.ctypes.data, 0, 0, 0)
+        assert x.tolist() == [13, 20, 27]
+        assert y.tolist() == [6 + 60 * 13, 9 + 60 * 20, 12 + 60 * 27]
+
+
 def test_a_byte_stays_one_in_a_loop_that_combines_it_with_truth_values():
     x, found = np.array([0, 3, 0], np.int64), np.zeros(1, np.uint8)
     run("q = x1[0]\nfor i in range(start, stop):\n    q = maximum_bool(q, x0[i] == 3)\nx1[0] = q", x, found, stop=3)

@@ -1,24 +1,30 @@
 """Products of matrices inside a kernel, by the tiles of `gemm_products.py`. Addresses are plain integers, as in
-`vector_tiles.py`; `of` is that of any pointer to the elements."""
+`vector_tiles.py`."""
 
 from __future__ import annotations
 
-from functools import partial
+from typing import Any
 
-from llvmlite import ir
+from ..kernel_types import Builtin, Float, float32, float64, int64
+from ..llvm import I64, Int, call_shared
 
-from ..gemm_products import Product, in_place
-from ..llvm import I64, Elements, Int, call, routine
+ONE = 0x3FF0000000000000
+"""The bits of 1 as a float64."""
 
 
-@routine
-def product(
-    of: Elements, ta: Int, tb: Int, m: Int, n: Int, k: Int, a: Int, lda: Int, b: Int, ldb: Int, adds: Int, c: Int, ldc: Int
-) -> None:
-    """C = op(A) op(B), or C += where `adds` is not 0, for (m, k) and (k, n)."""
-    one, turned, size = Int(ta.builder, I64(1)), ta.differs(0), of.size
-    p = Product(
-        ta, tb, a, turned.choose(one, lda) * size, turned.choose(lda, one) * size, b, ldb * size, c, ldc * size, c,
-        ldc * size, adds, ir.Constant(of.llvm, 1.0),
-    )  # fmt: skip
-    call(ta.builder, f"in_place_{of.name}", partial(in_place, of), (m, n, k, *p))
+def _product(element: Float) -> Builtin:
+    """`f(ta, tb, m, n, k, a, lda, b, ldb, adds, c, ldc)`: C = op(A) op(B), or C += where `adds` is not 0, for (m, k) and
+    (k, n)."""
+    size = element.bits // 8
+
+    def write(builder: Any, *operands: Any) -> None:
+        ta, tb, m, n, k, a, lda, b, ldb, adds, c, ldc = (Int(builder, x) for x in operands)
+        one, turned = Int(builder, I64(1)), ta.differs(0)
+        rows, steps = turned.choose(one, lda) * size, turned.choose(lda, one) * size
+        words = m, n, k, ta, tb, a, rows, steps, b, ldb * size, c, ldc * size, c, ldc * size, adds, Int(builder, I64(ONE))
+        call_shared(builder, f"in_place_{element}", words)
+
+    return Builtin(f"product_{element}", (int64,) * 12, write)
+
+
+product_f32, product_f64 = _product(float32), _product(float64)
