@@ -104,13 +104,7 @@ def test_modes_agree():
     for mine, theirs in zip(compiled(*leaves()), expected, strict=True):
         assert mine.dtype == theirs.dtype
         np.testing.assert_allclose(mine.detach(), theirs, rtol=1e-9, atol=1e-12)
-    assert {row.name for row in compiled.plan.instructions if row.kind == "host"} <= {
-        "cumprod",
-        "linalg_inv",
-        "linalg_solve",
-        "linear_recurrence",
-        "prod",
-    }
+    assert not any(row.kind == "host" for row in compiled.plan.instructions)
     with sg.Graph().as_default(), sg.Session() as session:
         x, y = sg.placeholder(sg.complex128, [2, 2]), sg.placeholder(sg.complex128, [2, 2])
         fetches = everything(x, y, lambda loss, xs: [
