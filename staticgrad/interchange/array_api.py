@@ -1,7 +1,7 @@
 """The functions of the Python array API standard, for `x.__array_namespace__()`: its names, arguments and results.
 
-Most are functions of this library under the standard's name. uint16, uint32 and uint64 are absent, because tensors don't have
-these dtypes; the default floating dtype is float32, which the standard leaves open.
+Most are functions of this library under the standard's name. uint16, uint32 and uint64 are absent; the default
+floating dtype is float32, which the standard leaves open.
 """
 
 from __future__ import annotations
