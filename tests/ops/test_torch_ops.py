@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.ops import torch_samples
+from tests.ops import torch_samples, torch_totals
 
 pytestmark = pytest.mark.oracle
 
@@ -130,6 +130,15 @@ def test_bad_arguments_raise_errors_of_the_same_class(torch: Any):
         for text in torch_samples.refusals(torch, op)
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_page_gets_totals_by_row_and_mode():
+    heading = torch_totals.HEADING
+    page = f"before\n\n{heading}| float32 | 1 of 2 |  |  |\n\nafter\n"
+    page = torch_totals.entered(page, "float64", "graph", {"agree": 3, "differ": 1, "refused": 2})
+    page = torch_totals.entered(page, "float32", "compiled", {"agree": 4, "differ": 0, "refused": 0})
+    rows = "| float32 | 1 of 2 | 4 of 4 |  |\n| float64 |  |  | 3 of 6, 2 refused |\n"
+    assert page == f"before\n\n{heading}{rows}\nafter\n"
 
 
 def test_lists_hold_only_names_of_ops(torch: Any):

@@ -15,6 +15,7 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.compiler.backend.kernel_cache import Counters
+from staticgrad.tracing.containers import key
 from tests.tracing.helpers import batch, labels
 
 pytestmark = pytest.mark.usefixtures("refusing")
@@ -387,3 +388,11 @@ def test_other_keywords_keep_their_order():
     traces = len(step.recompiles)
     step(X, y=3.0, x1=2.0, b=5.0, a=1.0)  # parameters have no order
     assert len(step.recompiles) == traces
+
+
+def test_scalars_of_other_dtypes_have_other_keys():
+    """Whatever their bytes are, and NumPy's letters of their dtypes."""
+    kinds = ["V2", [("x", "i1"), ("y", "i1")], [("x", "i2")], np.dtype(sg.bfloat16), "f2", "i2", "u2"]
+    scalars = [np.frombuffer(b"ab", kind)[0] for kind in kinds]
+    assert len({key(x) for x in scalars}) == len(kinds)
+    assert key(scalars[3]) == key(np.frombuffer(b"ab", sg.bfloat16)[0])

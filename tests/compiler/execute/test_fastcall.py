@@ -20,7 +20,7 @@ from staticgrad.compiler.execute.fastcall import Spec, _disjoint, fast_call
 from staticgrad.compiler.execute.outputs import LARGE
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import F, apply
-from staticgrad.tracing.step_loop import tensors
+from staticgrad.tracing.step_loop import FALLBACK, tensors
 from tests.compiler.helpers import Bench
 from tests.helpers import assert_close
 
@@ -93,6 +93,20 @@ def test_arguments_that_are_declined(name: str):
     assert call(*DECLINED[name]) is None
     (result,) = call(X, INDEX, MODE)
     assert_close(result, X[INDEX] * 2, None)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "complex64", "complex128"])
+def test_numbers_of_every_kind_are_taken(kind: str):
+    step = sg.compile(lambda x: (x * x + 1, x.sum(0)))
+    x = sg.tensor([[1.0, 2.0, 3.0]], dtype=kind)
+    step(x)
+    for _ in range(3):
+        found = step.latest.fast_call((x,))
+        assert found is not FALLBACK
+        assert [y.tolist() for y in found] == [[[2.0, 5.0, 10.0]], [1.0, 2.0, 3.0]]
+        assert [y.dtype for y in found] == [x.dtype] * 2
+    others = {"float16": sg.bfloat16, "bfloat16": sg.float16, "complex64": sg.float64, "complex128": sg.complex64}
+    assert step.latest.fast_call((x.real.to(others[kind]),)) is FALLBACK
 
 
 def test_a_bare_argument_is_no_tensor():
