@@ -149,7 +149,8 @@ class ProgramKey(Description):
             raise Unkept("an array of objects")
         self.constants.setdefault((array.ctypes.data, array.nbytes), len(self.arrays))
         self.arrays.append(array)
-        content = hashlib.sha256(array.tobytes()).hexdigest()
+        held = np.ascontiguousarray(array).reshape(-1).view(np.uint8)  # no copy: a constant may be large
+        content = hashlib.sha256(held.data).hexdigest()
         return f"array {array.dtype.name} {array.shape} {array.flags.c_contiguous} {content}"
 
 
