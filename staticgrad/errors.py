@@ -203,10 +203,18 @@ class DataDependentError(ArgumentError):
 
 
 class DeviceError(StaticgradError, AssertionError, RuntimeError):
-    """A device that there is not: all tensors are in the CPU's memory.
+    """A device that there is not: tensors are in the CPU's memory, or on device meta.
 
     broken:  x.to("cuda")
     fixed:   x.to("cuda" if sg.cuda.is_available() else "cpu")
+    """
+
+
+class NoDataError(DeviceError, NotImplementedError):
+    """A value is asked of a tensor on device meta, which has a shape and a dtype alone.
+
+    broken:  sg.zeros(2, device="meta").sum().item()
+    fixed:   sg.zeros(2).sum().item()
     """
 
 

@@ -16,8 +16,8 @@ KINDS = ("cpu", "cuda", "mps", "xpu", "meta", "hpu", "xla", "mtia", "vulkan", "i
 class device:
     """A device by its name, `device("cpu")`, `device("cuda:0")` or `device("cuda", 0)`.
 
-    Any name of PyTorch's can be made and compared; a tensor on anything but the CPU is refused (DeviceError). Raises
-    ArgumentError for an unknown name.
+    Any name of PyTorch's can be made and compared; tensors with values are on the CPU alone, and those of device "meta" have none
+    (DeviceError for other devices). Raises ArgumentError for an unknown name.
     """
 
     __slots__ = ("index", "type")
@@ -72,11 +72,21 @@ def is_device(value: Any) -> bool:
     return isinstance(value, device) or (isinstance(value, str) and value.partition(":")[0] in KINDS)
 
 
+def is_meta(value: Any) -> bool:
+    """Whether this names the device of tensors without values."""
+    return value is not None and value is not CPU and is_device(value) and device(value).type == "meta"
+
+
 def check_device(value: Any) -> None:
     """Raises DeviceError for a device other than the CPU, ArgumentError for a value that is no device. None is the CPU."""
     if value is None or value is CPU:
         return
     found = device(value)
+    if found.type == "meta":
+        raise DeviceError(
+            "device 'meta' is taken by functions that make tensors, by `to` of tensors and modules and by `to_empty`",
+            'make it on the CPU, and write x.to("meta") or module.to("meta")',
+        )
     if found.type != "cpu":
         raise DeviceError(
             f"Torch not compiled with {found.type.upper()} enabled: staticgrad computes on the CPU, device {str(found)!r} "

@@ -8,7 +8,7 @@ from typing import Any, Unpack, cast
 
 import numpy as np
 
-from ..base.devices import check_device
+from ..base.devices import check_device, is_meta
 from ..base.dtypes import TENSOR_NAMES, as_dtype
 from ..base.types import (
     DTypeLike,
@@ -26,6 +26,7 @@ from ..ir import REGISTRY
 from ..operators import (
     F,
     Lifted,
+    MetaTensor,
     Operators,
     Options,
     Placement,
@@ -37,6 +38,7 @@ from ..operators import (
     factory,
     frontends,
     is_tensor,
+    on_meta,
     state,
     warn_former,
 )
@@ -68,6 +70,8 @@ def tensor(
         >>> sg.tensor([1, 2, 3])
         tensor([1, 2, 3])
     """
+    if is_meta(device):
+        return on_meta(tensor(data, dtype, requires_grad))
     check_device(device)
     if isinstance(data, Lifted):
         return F.clone(F.stop_gradient(data if dtype is None else F.astype(data, dtype)))
@@ -339,6 +343,8 @@ def _plain(value: Any) -> Any:
 
 def _beside(x: Any, made: Any) -> Any:
     """A fresh tensor, in the graph of x if that belongs to one."""
+    if isinstance(x, MetaTensor):
+        return on_meta(made)
     if isinstance(x, Symbol) and x.graph is not None and isinstance(made, Tensor):
         return append(x.graph, REGISTRY["identity"], (made._data,), {})
     return made

@@ -7,19 +7,19 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, cast
 
 from ..base import signals
-from ..base.devices import check_device
+from ..base.devices import check_device, is_meta
 from ..base.dtypes import as_dtype
 from ..base.types import INEXACT, DTypeLike
-from ..eager import Tensor, no_grad
+from ..eager import Tensor, empty, no_grad
 from ..eager.inplace import tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, TraceError
-from ..operators import F, Operators, Symbol, as_array, check_change, state
+from ..operators import F, MetaTensor, Operators, Symbol, as_array, check_change, on_meta, state
 from ..operators import Tensor as AnyTensor
 from ..operators.conversions import parse_to
 from ..tracing.settings import settings_of
 from .module_hooks import EVERY, HookHandle, OptionHandle, WithModule, backward_hook, call_with_hooks, registered
-from .parameter import Parameter, clear_gradients, is_buffer, mark
+from .parameter import Parameter, clear_gradients, is_buffer, mark, on_device
 from .state_dict import (
     BUFFER,
     MODULE,
@@ -559,8 +559,10 @@ class Module:
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """`to(dtype)`, `to(device)`, `to(device, dtype)` or `to(tensor)`: cast floating parameters and buffers in place;
         integer buffers stay. memory_format=channels_last: those of four axes lie in that order. Raises DTypeError for a dtype
-        that isn't floating, DeviceError for a device but the CPU."""
-        _, dtype, _, _, order = parse_to(*args, **kwargs)
+        that isn't floating, DeviceError for a device but the CPU and meta, NoDataError from meta to the CPU."""
+        place, dtype, _, _, order = parse_to(*args, **kwargs)
+        if place is not None:
+            self._apply(lambda x: x.to(place))
         if order is not None:
             axes = 5 if str(order).endswith("3d") else 4
             self._apply(lambda x: x.to(memory_format=order) if x.ndim == axes else x)  # type: ignore[arg-type, return-value]
@@ -577,10 +579,12 @@ class Module:
         for child in self.children() if recurse else ():
             child._apply(fn)
         for role in (PARAMETER, BUFFER):
-            for _, tensor in self._own(role):
+            for name, tensor in self._own(role):
                 with no_grad():
                     changed = fn(tensor)
-                    if changed is not tensor:
+                    if isinstance(changed, MetaTensor) != isinstance(tensor, MetaTensor):
+                        self._put(name, on_device(tensor, changed), role)
+                    elif changed is not tensor:
                         g: Any = tensor.grad
                         tensor.grad = None
                         tensor.data = changed
@@ -592,9 +596,12 @@ class Module:
         return self.to("float32")
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
-        """The module itself, which is on the CPU. Raises DeviceError for another device."""
+        """The module with tensors of that device, whose values are yet to be written where they were on device meta. Raises
+        DeviceError for a device but the CPU and meta."""
+        if is_meta(device):
+            return self._apply(on_meta, recurse)
         check_device(device)
-        return self
+        return self._apply(lambda x: empty(x.shape, dtype=x.dtype) if isinstance(x, MetaTensor) else x, recurse)
 
     def share_memory(self) -> Self:
         """Move all parameters and buffers to memory that processes share: see `Tensor.share_memory_`."""

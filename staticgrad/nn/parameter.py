@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.types import get_default_dtype
 from ..eager import PublicTensor, Tensor, branded, no_grad
-from ..operators import F, Symbol, as_array, disabled_torch_function
+from ..operators import F, MetaTensor, Symbol, as_array, disabled_torch_function
 
 if TYPE_CHECKING:
 
@@ -87,6 +87,13 @@ def mark(tensor: Tensor) -> Tensor:
     """Make it a Parameter in the eyes of `isinstance`."""
     tensor._parameter = True
     return tensor
+
+
+def on_device(tensor: Any, value: Any) -> Any:
+    """`value`, a tensor of another device, in the role of a parameter or buffer."""
+    if isinstance(value, MetaTensor):
+        return MetaTensor(value.value, tensor.requires_grad, parameter=tensor._parameter)
+    return Parameter(value, tensor.requires_grad) if tensor._parameter else value
 
 
 def clear_gradients(parameters: Iterable[Tensor], set_to_none: bool) -> None:

@@ -9,13 +9,14 @@ from typing import Any, TypedDict, TypeVar, overload
 
 import numpy as np
 
-from ..base.devices import CPU, Device, check_device, is_device
+from ..base.devices import CPU, Device, check_device, is_device, is_meta
 from ..base.dtypes import ANY_DTYPE, HALF, SHORT_NAMES, TENSOR_NAMES, DType, bfloat16
 from ..base.types import FLOATING, INEXACT, DTypeLike, float32, float64, int8, uint8
 from ..errors import ArgumentError, DTypeError, ShapeError
 from .annotations import Tensor
 from .dispatch import F, frontends, state
 from .memory import in_format, order_of
+from .meta import on_meta
 from .methods import Operators
 from .overrides import NOBODY, ORDINARY, taken
 
@@ -33,7 +34,7 @@ def parse_to(
     *args: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
 ) -> tuple[Any, Any, bool, bool, Any]:
     """device, dtype, non_blocking, copy and memory_format of a call of `to`. Raises DeviceError for a device other than the
-    CPU."""
+    CPU and meta."""
     flags = 0
     for given in args:
         if isinstance(given, Operators):
@@ -45,7 +46,8 @@ def parse_to(
             device = given
         else:
             dtype = given
-    check_device(device)
+    if not is_meta(device):
+        check_device(device)
     return device, dtype, non_blocking, copy, memory_format
 
 
@@ -54,11 +56,13 @@ def to(
     memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """This tensor in another dtype, on a device, or in the dtype of another tensor: `to(dtype)`, `to(device)`,
-    `to(device, dtype)`, `to(other)`. Raises DeviceError for a device other than the CPU."""
+    `to(device, dtype)`, `to(other)`. On device meta it has no values. Raises DeviceError for other devices."""
     if len(args) == 1 and device is None and args[0].__class__ is DType:  # the usual call
         dtype = args[0]
     else:
-        _, dtype, _, copy, _ = parse_to(*args, device=device, dtype=dtype, copy=copy)
+        place, dtype, _, copy, _ = parse_to(*args, device=device, dtype=dtype, copy=copy)
+        if place is not None:
+            self = on_meta(self) if is_meta(place) else self.cpu()
     result = self if dtype is None else F.astype(self, dtype)
     if memory_format not in (None, "torch.preserve_format") and not result.is_contiguous(memory_format):
         return F.clone(result, memory_format=memory_format)
@@ -442,6 +446,8 @@ def factory(record: type) -> Callable[[Factory], Factory]:
             if args and args[0].__class__ not in ORDINARY and (answer := taken(call, args, options)) is not NOBODY:
                 return answer
             if options:
+                if is_meta(options.get("device")):
+                    return on_meta(call(*args, **{**options, "device": None}))
                 check_options(call.__name__, options, known)
                 out = options.pop("out", None)
                 if out is not None:

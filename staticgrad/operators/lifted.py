@@ -43,10 +43,10 @@ class Level:
 
     def __init__(self) -> None:
         self.depth = -1
-        """The number of transforms around it; -1 when it is not running."""
+        """1 for the outermost transform; -1 when it is not running. 0 is device meta."""
 
     def __enter__(self) -> Any:
-        self.depth = len(state.levels)
+        self.depth = len(state.levels) + 1
         state.levels.append(self)
         return self
 
@@ -79,6 +79,14 @@ class Level:
             yield
         finally:
             state.levels.remove(self)
+
+    def check_value(self, x: Any) -> None:
+        """Raises an error where a tensor of this level has not one value."""
+        if self.maps:
+            raise TransformError(
+                f"vmap: the extents of the result depend on values of {x.describe()}, which differ between the samples",
+                "use a mask: sg.where(mask, x, 0)",
+            )
 
     def parts(self, x: Any) -> list[Any]:
         """The tensors that stand for x; as many for each tensor of a dtype."""
@@ -149,13 +157,9 @@ def top_level(args: Sequence[Any]) -> Level | None:
 
 def concrete(x: Any) -> Any:
     """The tensor of the surroundings that has the value of x, for what depends on values and has no derivative. Raises
-    TransformError for a tensor that stands for many."""
+    TransformError for a tensor that stands for many, NoDataError for one of device meta."""
     while isinstance(x, Lifted):
-        if x.level.maps:
-            raise TransformError(
-                f"vmap: the extents of the result depend on values of {x.describe()}, which differ between the samples",
-                "use a mask: sg.where(mask, x, 0)",
-            )
+        x.level.check_value(x)
         x = x.value
     return x
 

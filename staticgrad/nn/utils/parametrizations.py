@@ -9,7 +9,7 @@ import numpy as np
 from ... import linalg
 from ...base.number_limits import finfo
 from ...base.types import normalize_axis, shape_text
-from ...eager import Tensor, generator, no_grad
+from ...eager import Tensor, no_grad
 from ...errors import ArgumentError, ShapeError
 from ...operators import F
 from ..module import Module
@@ -152,6 +152,45 @@ class WeightNorm(Module):
         return norm_except(weight, self.dim), weight.clone()
 
 
+def as_matrix(weight: Any, dim: int) -> Any:
+    """(extent of dim, everything else)."""
+    if dim:
+        weight = F.transpose(weight, (dim, *(i for i in range(len(weight.shape)) if i != dim)))
+    return F.reshape(weight, (weight.shape[0], -1))
+
+
+def _unit(x: Any, eps: float) -> Any:
+    return x / F.maximum(F.sqrt(F.sum(F.square(x))), eps)
+
+
+class SingularVectors:
+    """Estimates of a matrix's first singular vectors, u and v, which power iterations improve in place.
+
+    v_first: an iteration computes v of u, and then u of v; otherwise u of v first.
+    """
+
+    def __init__(self, eps: float, v_first: bool):
+        self.eps, self.v_first = eps, v_first
+
+    def draw(self, matrix: Any) -> list[Any]:
+        """Random u and v."""
+        return [_unit(matrix.new_empty(n).normal_(0, 1), self.eps) for n in matrix.shape]
+
+    def improve(self, u: Any, v: Any, matrix: Any, times: int) -> None:
+        with no_grad():
+            for _ in range(times):
+                if self.v_first:
+                    v.copy_(_unit(F.matmul(u, matrix), self.eps))
+                u.copy_(_unit(F.matmul(matrix, v), self.eps))
+                if not self.v_first:
+                    v.copy_(_unit(F.matmul(u, matrix), self.eps))
+
+    @staticmethod
+    def divide(weight: Any, matrix: Any, u: Any, v: Any) -> Any:
+        """The weight over its largest singular value, u^T W v. Later iterations don't change what its gradient reads."""
+        return weight / F.sum(u.clone() * F.matmul(matrix, v.clone()))
+
+
 class SpectralNorm(Module):
     """The weight, as a matrix with `dim` for its rows, divided by its largest singular value.
 
@@ -159,58 +198,36 @@ class SpectralNorm(Module):
     Source: Miyato et al., "Spectral normalization for generative adversarial networks", ICLR 2018. Raises ArgumentError.
     """
 
-    inputs_first = False
-    """An iteration begins with v, not u."""
-
     def __init__(self, weight: Any, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
         super().__init__()
-        if n_power_iterations <= 0:
-            raise ArgumentError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+        check_iterations(n_power_iterations)
         self.n_power_iterations, self.eps = n_power_iterations, eps
         self.dim = normalize_axis(dim, len(weight.shape)) if len(weight.shape) else 0
+        self.vectors = SingularVectors(eps, v_first=False)
         if len(weight.shape) > 1:
-            matrix = self.matrix(weight.detach())
-            rng = np.random.default_rng(list(map(int, generator.take())))
-            u, v = (_unit(Tensor(rng.normal(size=n).astype(weight.dtype)), eps) for n in matrix.shape)
+            matrix = as_matrix(weight.detach(), self.dim)
+            u, v = self.vectors.draw(matrix)
             self.register_buffer("_u", u)
             self.register_buffer("_v", v)
-            with no_grad():
-                self.iterate(matrix, 15)
-
-    def matrix(self, weight: Any) -> Any:
-        """(extent of dim, everything else)."""
-        if self.dim:
-            order = (self.dim, *(i for i in range(len(weight.shape)) if i != self.dim))
-            weight = F.transpose(weight, order)
-        return F.reshape(weight, (weight.shape[0], -1))
-
-    def iterate(self, matrix: Any, times: int) -> None:
-        """Power iterations on the singular vectors, in place."""
-        u, v = vars(self)["_u"], vars(self)["_v"]
-        for _ in range(times):
-            if self.inputs_first:
-                v.copy_(_unit(F.matmul(u, matrix), self.eps))
-            u.copy_(_unit(F.matmul(matrix, v), self.eps))
-            if not self.inputs_first:
-                v.copy_(_unit(F.matmul(u, matrix), self.eps))
+            self.vectors.improve(u, v, matrix, 15)
 
     def forward(self, weight: Any) -> Any:
         if len(weight.shape) <= 1:
-            return weight / F.maximum(F.norm(weight), self.eps)
-        matrix = self.matrix(weight)
+            return _unit(weight, self.eps)
+        matrix, u, v = as_matrix(weight, self.dim), vars(self)["_u"], vars(self)["_v"]
         if self.training:
-            with no_grad():
-                self.iterate(matrix.detach(), self.n_power_iterations)
-        u, v = vars(self)["_u"].clone(), vars(self)["_v"].clone()
-        return weight / F.sum(u * F.matmul(matrix, v))
+            self.vectors.improve(u, v, matrix.detach(), self.n_power_iterations)
+        return self.vectors.divide(weight, matrix, u, v)
 
     def right_inverse(self, value: Any) -> Any:
         """The value itself, which is taken to have the norm 1."""
         return value
 
 
-def _unit(x: Any, eps: float) -> Any:
-    return x / F.maximum(F.sqrt(F.sum(F.square(x))), eps)
+def check_iterations(n: int) -> None:
+    """Raises ArgumentError for none."""
+    if n <= 0:
+        raise ArgumentError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n}")
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:

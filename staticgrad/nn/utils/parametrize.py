@@ -166,18 +166,16 @@ def type_before_parametrizations(module: Module) -> type:
 def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Module:
     """Let a parameter or buffer be `parametrization(original)` from now on; several are applied one after another.
 
-    `right_inverse(value)`, where the parametrization has it, gives the original that assignments write, and the first one.
-    unsafe: the shape and dtype may change. Raises ArgumentError for a name that is neither, and for a change of shape or
-    dtype.
+    `right_inverse(value)`, where the parametrization has it, gives the original that assignments write, and that of the first
+    parametrization. unsafe: the shape and dtype may change; otherwise the parametrization is called once to check that they
+    don't. Raises ArgumentError for a name that is neither, and for a change of shape or dtype.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
-        own = getattr(module, NAME)[tensor_name]
-        before = getattr(module, tensor_name)
-        inverse = getattr(parametrization, "right_inverse", None)
-        if inverse is not None:
-            own.right_inverse(inverse(before))
-        own.append(parametrization)
+        if not unsafe:
+            before = getattr(module, tensor_name)
+            _check_alike(tensor_name, before, parametrization(before))
+        getattr(module, NAME)[tensor_name].append(parametrization)
         return module
     if module._role(tensor_name) not in (PARAMETER, BUFFER) or getattr(module, tensor_name) is None:
         raise ArgumentError(
@@ -186,19 +184,22 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
         )
     original = getattr(module, tensor_name)
     functions = ParametrizationList([parametrization], original)
-    with no_grad():
-        made = functions()
-    if not unsafe and (made.shape, made.dtype) != (original.shape, original.dtype):
-        raise ArgumentError(
-            "Registering a parametrization may not change the shape or dtype of the tensor, unless `unsafe` flag is enabled.",
-            f"{tensor_name} is {original.shape} {original.dtype}, its parametrization gives {made.shape} {made.dtype}",
-        )
+    if not unsafe:
+        _check_alike(tensor_name, original, functions())
     delattr(module, tensor_name)
     if not is_parametrized(module):
         setattr(module, NAME, ModuleDict())
     getattr(module, NAME)[tensor_name] = functions
     compute(module, tensor_name, _Parametrized(tensor_name), "Parametrized")
     return module
+
+
+def _check_alike(name: str, tensor: Any, made: Any) -> None:
+    if (made.shape, made.dtype) != (tensor.shape, tensor.dtype):
+        raise ArgumentError(
+            "Registering a parametrization may not change the shape or dtype of the tensor, unless `unsafe` flag is enabled.",
+            f"{name} is {tensor.shape} {tensor.dtype}, its parametrization gives {made.shape} {made.dtype}",
+        )
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:

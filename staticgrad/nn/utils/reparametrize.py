@@ -12,7 +12,7 @@ from ...eager import no_grad
 from ...errors import ArgumentError
 from ..module import Module
 from ..parameter import Parameter
-from .parametrizations import SpectralNorm, norm_except
+from .parametrizations import SingularVectors, as_matrix, check_iterations, norm_except
 from .parametrize import compute, compute_no_more
 
 WEIGHT, SPECTRAL = "weight_norm", "spectral_norm"
@@ -87,13 +87,14 @@ def spectral_norm(
     """
     if dim is None:
         dim = 1 if type(module).__name__.startswith("ConvTranspose") else 0
+    check_iterations(n_power_iterations)
     weight = _begin(module, SPECTRAL, name, name)
-    norm = SpectralNorm(weight, n_power_iterations, dim, eps)
-    module.register_parameter(f"{name}_orig", weight)
-    module.register_buffer(f"{name}_u", vars(norm)["_u"])
-    module.register_buffer(f"{name}_v", vars(norm)["_v"])
-
     rule = SpectralNormRule(name, n_power_iterations, eps, dim)
+    u, v = rule.vectors.draw(as_matrix(weight.detach(), dim))
+    module.register_parameter(f"{name}_orig", weight)
+    module.register_buffer(f"{name}_u", u)
+    module.register_buffer(f"{name}_v", v)
+
     compute(module, name, rule)
     module.register_forward_pre_hook(rule)
     vars(module)[f"_{SPECTRAL}s"][name] = rule
@@ -107,28 +108,22 @@ class SpectralNormRule:
     """Whether the module was called."""
 
     def __init__(self, name: str, n_power_iterations: int, eps: float, dim: int):
-        self.name, self.n_power_iterations, self.eps, self.dim = name, n_power_iterations, eps, dim
+        self.name, self.n_power_iterations, self.dim = name, n_power_iterations, dim
+        self.vectors = SingularVectors(eps, v_first=True)
 
-    def _norm(self, module: Module) -> SpectralNorm:
-        norm = SpectralNorm.__new__(SpectralNorm)
-        Module.__init__(norm)
-        norm.__dict__.update(
-            n_power_iterations=self.n_power_iterations, eps=self.eps, dim=self.dim, training=False, inputs_first=True,
-            _u=getattr(module, f"{self.name}_u"), _v=getattr(module, f"{self.name}_v"),
-        )  # fmt: skip
-        return norm
+    def _parts(self, module: Module) -> list[Any]:
+        return [getattr(module, f"{self.name}_{part}") for part in ("orig", "u", "v")]
 
     def get(self, module: Module) -> Any:
-        weight = getattr(module, f"{self.name}_orig")
-        return self._norm(module).forward(weight) if self.called else weight.detach()
+        weight, u, v = self._parts(module)
+        return self.vectors.divide(weight, as_matrix(weight, self.dim), u, v) if self.called else weight.detach()
 
     def __call__(self, module: Module, inputs: Any) -> None:
         if not self.called:
             self.called = True
         if module.training:
-            norm = self._norm(module)
-            with no_grad():
-                norm.iterate(norm.matrix(getattr(module, f"{self.name}_orig").detach()), self.n_power_iterations)
+            weight, u, v = self._parts(module)
+            self.vectors.improve(u, v, as_matrix(weight.detach(), self.dim), self.n_power_iterations)
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:

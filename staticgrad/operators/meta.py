@@ -1,0 +1,160 @@
+"""Tensors of device "meta": a shape and a dtype without values, as PyTorch has them.
+
+They are tensors under a level that is always entered, outside of all transforms. An operation on them is what the record's rules
+of shapes and dtypes say of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ..base.devices import Device
+from ..base.types import INEXACT, TensorType, get_default_dtype, shape_text, type_of
+from ..errors import DeviceError, GraphError, NoDataError
+from .dispatch import frontends
+from .lifted import Application, Level, Lifted
+from .methods import Operators
+from .sizes import Size
+from .symbols import AbsentError
+
+META_DEVICE = Device("meta")
+
+
+class MetaLevel(Level):
+    """The level of all tensors of device meta."""
+
+    name = "device meta"
+
+    def __init__(self) -> None:
+        self.depth = 0
+
+    def check_value(self, x: Any) -> None:
+        x._no_value("values, on which the extents of the result depend")
+
+    def process(self, node: Application, operands: list[Any]) -> Any:
+        if any(isinstance(x, Operators) and not isinstance(x, MetaTensor) and len(x.shape) for x in operands):
+            raise DeviceError(
+                "Expected all tensors to be on the same device, but found at least two devices, cpu and meta!",
+                f'{node.op.name}: move the others by x.to("meta")',
+            )
+        if not node.type.static:
+            raise NoDataError(f"{node.op.name}: the extents of the result depend on values, which device meta doesn't have")
+        flows = frontends.recording() and node.op.vjp is not None and node.type.dtype.kind in INEXACT
+        flows = flows and any(
+            isinstance(x, MetaTensor) and x.requires_grad and node.op.vjp_for(i) is not None for i, x in enumerate(operands)
+        )
+        return MetaTensor(node.type, flows, leaf=not flows)
+
+
+META = MetaLevel()
+
+
+class MetaTensor(Lifted):
+    """A tensor without values. value: its type."""
+
+    __slots__ = ("_leaf", "_parameter", "_requires_grad", "grad", "name")
+
+    is_meta, is_cpu = True, False
+    _ranked = True
+    device = META_DEVICE
+
+    def __init__(self, type: TensorType, requires_grad: bool = False, *, leaf: bool = True, parameter: bool = False):
+        super().__init__(META, type)
+        self._requires_grad, self._leaf, self._parameter, self.name = requires_grad, leaf, parameter, ""
+        self.grad = None
+
+    @property
+    def shape(self) -> Size:  # type: ignore[override]
+        return Size(self.value.shape)
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._requires_grad = bool(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        self._requires_grad = bool(requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return self._leaf
+
+    @property
+    def data(self) -> Any:
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self._take(value)
+
+    def assign(self, value: Any, name: str) -> None:
+        """Nothing: there are no values to change."""
+
+    def _take(self, value: Any) -> None:
+        self.value = type_of(value)
+
+    def cpu(self, memory_format: Any = None) -> NoReturn:
+        """Raises NoDataError."""
+        self._no_value("a copy on the CPU")
+
+    def describe(self) -> str:
+        return f"a tensor of shape {shape_text(self.shape)} {self.dtype} on device meta"
+
+    def _no_value(self, what: str, *advice: str) -> NoReturn:
+        number = what in ("a number", "its truth value")
+        raise NoDataError(
+            "Tensor.item() cannot be called on meta tensors" if number else "Cannot copy out of meta tensor; no data!",
+            f"{self.describe()} has no {what.removeprefix('a ')}",
+            'module.to_empty(device="cpu") gives a module memory, load_state_dict(..., assign=True) tensors',
+        )
+
+    def _refusal(self, what: str, why: str, *advice: str) -> GraphError:
+        return AbsentError(f"x.{what} of {self.describe()} does not exist", 'compute it on device "cpu"')
+
+    def backward(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NoDataError(f"backward() of {self.describe()}: there are no values to differentiate", 'compute on device "cpu"')
+
+    def __copy__(self) -> MetaTensor:
+        return MetaTensor(self.value, self._requires_grad, leaf=self._leaf, parameter=self._parameter)
+
+    def __deepcopy__(self, memo: Any) -> MetaTensor:  # type: ignore[override]
+        memo[id(self)] = made = self.__copy__()
+        return made
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (self.value, self._requires_grad, self._parameter)
+
+    def __repr__(self) -> str:
+        kind = "" if self.dtype == get_default_dtype() else f", dtype={self.dtype!r}"
+        grad = ", requires_grad=True" if self.requires_grad else ""
+        text = f"tensor(..., device='meta', size={tuple(self.shape)}{kind}{grad})"
+        return f"Parameter containing:\n{text}" if self._parameter else text
+
+
+def _rebuilt(kind: TensorType, requires_grad: bool, parameter: bool) -> MetaTensor:
+    return MetaTensor(kind, requires_grad, parameter=parameter)
+
+
+def on_meta(x: Any) -> Any:
+    """A tensor like x, a tensor of any device, without values."""
+    return x if isinstance(x, MetaTensor) else MetaTensor(type_of(x), x.requires_grad, leaf=x.is_leaf)
+
+
+def _unchanged(name: str) -> Callable[..., Any]:
+    def method(self: MetaTensor, *args: Any, **named: Any) -> MetaTensor:
+        return self
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    "bernoulli_", "cauchy_", "exponential_", "fill_", "fill_diagonal_", "geometric_", "log_normal_", "normal_", "random_",
+    "uniform_", "zero_",
+):  # fmt: skip
+    setattr(MetaTensor, _name, _unchanged(_name))
