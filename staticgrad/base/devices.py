@@ -16,8 +16,8 @@ KINDS = ("cpu", "cuda", "mps", "xpu", "meta", "hpu", "xla", "mtia", "vulkan", "i
 class device:
     """A device by its name, `device("cpu")`, `device("cuda:0")` or `device("cuda", 0)`.
 
-    Any name of PyTorch's can be made and compared; tensors with values are on the CPU alone, and those of device "meta" have none
-    (DeviceError for other devices). Raises ArgumentError for an unknown name.
+    Any name of PyTorch's can be made and compared; tensors with values are on the CPU alone, and those of device "meta" have
+    none (DeviceError for other devices). Raises ArgumentError for an unknown name.
     """
 
     __slots__ = ("index", "type")

@@ -24,8 +24,8 @@ __all__ = [
     "autocasting", "autocasts", "apply", "as_array", "as_it_is", "as_node", "by_method", "check_change", "composite",
     "concrete", "control_of", "count_of", "default_graph", "disabled_torch_function", "ended", "enter_as", "enter_late",
     "factory", "filled_by", "flows", "foreign", "frontends", "in_format", "intercepted", "has_rank", "is_tensor", "layout_of",
-    "lies_in", "lines_of", "listed", "located", "misuse", "numpy_twin", "numpy_twin_of", "on_meta", "operand_of", "no_route", "one_node",
-    "promotion", "public", "public_functions", "respelled", "retained", "rounded_once", "routed", "span_of", "spelled",
-    "state", "taken", "takes_over", "taking", "tensor_method", "to_precision", "top_level", "torch_function", "untaken",
-    "viewed", "weight_in", "warn_former", "with_example",
+    "lies_in", "lines_of", "listed", "located", "misuse", "numpy_twin", "numpy_twin_of", "on_meta", "operand_of", "no_route",
+    "one_node", "promotion", "public", "public_functions", "respelled", "retained", "rounded_once", "routed", "span_of",
+    "spelled", "state", "taken", "takes_over", "taking", "tensor_method", "to_precision", "top_level", "torch_function",
+    "untaken", "viewed", "weight_in", "warn_former", "with_example",
 ]  # fmt: skip

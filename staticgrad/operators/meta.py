@@ -1,7 +1,7 @@
 """Tensors of device "meta": a shape and a dtype without values, as PyTorch has them.
 
-They are tensors under a level that is always entered, outside of all transforms. An operation on them is what the record's rules
-of shapes and dtypes say of it.
+They are tensors under a level that is always entered, outside of all transforms. An operation on them is what the record's
+rules of shapes and dtypes say of it.
 """
 
 from __future__ import annotations

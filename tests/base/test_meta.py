@@ -51,7 +51,7 @@ def test_there_are_no_values(read, match):
 def test_other_devices_are_refused_beside_it():
     with pytest.raises(DeviceError, match="found at least two devices, cpu and meta"):
         sg.ones(2, device="meta") + sg.ones(2)
-    with pytest.raises(DeviceError, match="write x.to"):
+    with pytest.raises(DeviceError, match="write x"):
         nn.Linear(2, 2, device="meta")
 
 
