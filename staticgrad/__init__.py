@@ -44,7 +44,7 @@ _NOW = {
     ".eager.grad_mode": "inference_mode is_anomaly_enabled is_inference_mode_enabled set_anomaly_enabled=set_detect_anomaly",
     ".errors": """
         AnomalyError ArgumentError ArgumentTypeError AxisError CompileError DataDependentError DeviceError
-        DivisionError DTypeError FeedError GradientError GraphError IndexRangeError LinAlgError MissingFeedError
+        DivisionError DTypeError FeedError GradientError GraphError IndexRangeError LinAlgError MissingFeedError NoDataError
         OutOfMemoryError ShapeError StaticgradError TraceError TransformError UninitializedError UnknownExtentError
         UnsupportedError VerifyError""",
     ".namespaces.random": "get_rng_state initial_seed seed set_rng_state",

@@ -12,7 +12,7 @@ from ..eager.grad_mode import modes
 from ..eager.saved import SavedTensorHooks
 from ..eager.tape import AccumulateGrad, GradientEdge, Record, accumulator, touch
 from ..errors import ArgumentError, GradientError
-from ..operators import check_change, listed
+from ..operators import Symbol, check_change, listed
 
 Node = Record
 """A node of the tape, `grad_fn`."""
@@ -22,6 +22,8 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     """The place of the tape at which a tensor's gradient is. Raises GradientError for one that doesn't require grad."""
     if not tensor.requires_grad:
         raise GradientError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    if isinstance(tensor, Symbol):
+        tensor._no_value("a place on a tape", "take the gradient edge outside")
     record = tensor._record
     if record is None:
         return GradientEdge(accumulator(tensor), 0)

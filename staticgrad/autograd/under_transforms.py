@@ -248,7 +248,8 @@ def _of_samples(function: Any, cls: Any, outer: Vmap, flags: Sequence[bool], gra
             which = [flag and isinstance(t, Operators) for t, flag in zip(tangents, flags, strict=True)]
             return lowered(level, cls.jvp(entered(ctx, level, ctx.own_in_jvp), *lifted(level, tangents, which)))
 
-    body = {name: staticmethod(made) for name, made in (
+    body: dict[str, Any] = {name: staticmethod(made) for name, made in (
         ("forward", forward), ("setup_context", setup_context), ("backward", backward), ("jvp", jvp),
     )}  # fmt: skip
+    body["generate_vmap_rule"] = True  # a transform further out maps it in turn
     return type(f"Vmapped{cls.__name__}", (function,), body)

@@ -15,7 +15,7 @@ import numpy as np
 from ..autodiff import messages
 from ..autodiff.pull import between, by_rules
 from ..errors import AnomalyError, GradientError
-from ..operators import frontends, state
+from ..operators import check_change, frontends, state
 from ..ops.sparse_rows import carry, noted, rows_of
 from .backward_hooks import Cotangents, Held, Hooked
 from .calls.kernels import OFF
@@ -543,6 +543,7 @@ def in_another_thread(mode: Mode, work: Callable[[], None]) -> None:
 def queue_callback(callback: Callable[[], Any]) -> None:
     """Call a function once the backward pass that is running has ended. Raises GradientError outside of one."""
     engine = modes.now.engine
+    check_change(None, "queue_callback")
     if engine is None:
         raise GradientError("Final callbacks can only be installed during backward pass.", "call it in a hook")
     engine.callbacks.append(callback)

@@ -17,12 +17,13 @@ import numpy as np
 
 from ..base.dtypes import HALF, PART_OF, as_dtype
 from ..base.locks import rlock
-from ..base.types import FLOATING, DTypeLike, ShapeLike, as_shape, float32, get_default_dtype, is_number
+from ..base.types import FLOATING, DTypeLike, ShapeLike, TensorType, as_shape, float32, get_default_dtype, is_number
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef
 from ..operators import (
     F,
     LikePlacement,
+    MetaTensor,
     Operators,
     Options,
     Placement,
@@ -153,6 +154,8 @@ def _parts(op: Any, re: Any, im: Any) -> Any:
 def _draw_like(op: Any, x: Any, dtype: Any = None, source: Generator | None = None) -> Any:
     """A draw of x's shape, in x's dtype unless one is given."""
     kind = as_dtype(x.dtype if dtype is None else dtype)
+    if isinstance(x, MetaTensor):
+        return MetaTensor(TensorType(tuple(x.shape), kind))
     x = F.real(x) if x.dtype in PART_OF else x
     if kind in PART_OF:
         return _parts(op, *(_draw_like(op, x, PART_OF[kind], source) for _ in range(2)))

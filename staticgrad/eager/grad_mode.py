@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast, overload
 import numpy as np
 
 from ..errors import ArgumentError
+from ..operators import check_change
 from .calls.call_cache import OF_THREAD, CallCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -519,6 +520,7 @@ class detect_anomaly:
         self.saved: list[tuple[bool, bool]] = []
 
     def __enter__(self) -> None:
+        check_change(None, "detect_anomaly is entered")
         now = modes.now
         self.saved.append((now.anomaly, now.check_nan))
         now.anomaly, now.check_nan = True, self.check_nan
@@ -537,6 +539,7 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        check_change(None, "set_detect_anomaly")
         now = modes.now
         self.saved = now.anomaly, now.check_nan
         now.anomaly, now.check_nan = bool(mode), check_nan

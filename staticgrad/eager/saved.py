@@ -15,11 +15,18 @@ from ..operators import frontends, misuse, state
 from .calls.call_cache import shared
 from .calls.signature import attributes
 from .grad_mode import Mode, forget_inferred, modes
+from .pending import PendingValue
 from .tape import FreedTensor, Record, changed, edge
 from .tensor import Tensor, check_saved, wrap
 
 NAMES = ("self", "other")
 """PyTorch's names of the first operands."""
+OTHERS = {"Bmm": "mat2", "Dot": "tensor", "Mm": "mat2", "Pow": "exponent"}
+"""Its names of the second operand that differ, by the names of nodes."""
+BOTH = ("Bmm", "Dot", "Mm", "Mul")
+"""Nodes of which an operand that no gradient needs is None."""
+SIZED = ("Expand", "Mean", "Select", "Slice", "Squeeze", "Sum", "Unfold", "View")
+"""Nodes that keep the sizes of their operand."""
 
 
 def positions_read(record: Record) -> tuple[tuple[int, ...], bool]:
@@ -71,10 +78,6 @@ def _needs(record: Record, wanted: tuple[bool, ...], g: Any, result: Any, operan
     return False
 
 
-PYTORCH = {("pow", "other"): "exponent"}
-"""PyTorch's names of operands that differ from `NAMES`."""
-
-
 SEVERAL = ("Sum", "Mean", "Amax", "Amin", "Logsumexp")
 """Operations of which PyTorch saves a tuple of dimensions."""
 
@@ -87,6 +90,8 @@ def _attributes(record: Record) -> dict[str, Any]:
         found["dim"] = axis[0] if isinstance(axis, tuple) and len(axis) == 1 and not name.startswith(SEVERAL) else axis
         if "keepdims" in found:
             found["keepdim"] = found["keepdims"]
+    if name.startswith(SIZED):
+        found["self_sym_sizes"] = tuple(record.inputs[0].shape)
     if name == "PermuteBackward0":
         found["dims"] = axes
     elif name == "TransposeBackward0":
@@ -101,14 +106,17 @@ def _saved_values(record: Record) -> dict[str, Any]:
     if record.freed:
         raise messages.freed()
     reads, result = positions_read(record)
+    node = record.name().partition("Backward")[0]
+    names = [NAMES[0], OTHERS.get(node, NAMES[1]), *(f"operand{i}" for i in range(2, len(record.inputs)))]
+    if node in BOTH:
+        found.update({f"_saved_{name}": None for name in names})
     for position in reads:
-        name = NAMES[position] if position < len(NAMES) else f"operand{position}"
-        name = PYTORCH.get((record.op.name, name), name)
-        tensor = record.inputs[position]
-        found[f"_saved_{name}"] = tensor.tensor() if isinstance(tensor, Packed) else tensor
+        name, tensor = names[position], record.inputs[position]
+        value: Any = tensor.tensor() if isinstance(tensor, Packed) else tensor
+        found[f"_saved_{name}"] = value.item() if position and record.name() == "PowBackward0" else value
         found[f"_raw_saved_{name}"] = SavedTensor(record, position)
     if result:
-        out = record.out
+        out = record.out.get() if isinstance(record.out, PendingValue) else record.out
         found["_saved_result"] = out.tensor(record) if isinstance(out, Packed) else wrap(out, record)
         found["_raw_saved_result"] = SavedTensor(record, None)
     return found

@@ -59,7 +59,7 @@ def _same(function: Scripted) -> Scripted:
     return function
 
 
-export = unused = script_if_tracing = interface = _same
+export = unused = script_if_tracing = script_method = interface = _same
 
 
 def ignore(drop: Any = False, **named: Any) -> Any:
@@ -135,7 +135,7 @@ def wait(future: Future) -> Any:
 
 __all__ = [
     "Attribute", "Future", "annotate", "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing",
-    "optimize_for_inference", "script", "script_if_tracing", "trace", "trace_module", "unused", "wait",
+    "optimize_for_inference", "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
 
 __getattr__ = refusing(

@@ -198,7 +198,7 @@ class RNNBase(Module):
             if x.shape[1] is None:
                 row = F.expand_dims(F.zeros_like(x[0][:, :1]), 0)
                 return tuple(row + np.zeros((layers, 1, size), x.dtype) for size in self._sizes())
-            return tuple(zeros(layers, x.shape[1], size, dtype=x.dtype) for size in self._sizes())
+            return tuple(zeros(layers, x.shape[1], size, dtype=x.dtype, device=x.device) for size in self._sizes())
         given = tuple(map(operand, hx if isinstance(hx, (tuple, list)) or self.states > 1 else (hx,)))
         if len(given) != self.states:
             raise ShapeError(f"{type(self).__name__}: expected {self.states} hidden states, got {len(given)}")

@@ -3019,7 +3019,7 @@ class Tensor:
         memory_format: Any = None,
     ) -> Tensor:
         """This tensor in another dtype, on a device, or in the dtype of another tensor: `to(dtype)`, `to(device)`,
-        `to(device, dtype)`, `to(other)`. Raises DeviceError for a device other than the CPU.
+        `to(device, dtype)`, `to(other)`. On device meta it has no values. Raises DeviceError for other devices.
         """
 
     def to_dense(self, dtype: Any = None, *, masked_grad: builtins.bool = True) -> Tensor:

@@ -33,7 +33,8 @@ class MetaLevel(Level):
         x._no_value("values, on which the extents of the result depend")
 
     def process(self, node: Application, operands: list[Any]) -> Any:
-        if any(isinstance(x, Operators) and not isinstance(x, MetaTensor) and len(x.shape) for x in operands):
+        others = [x for x in operands if isinstance(x, Operators) and not isinstance(x, MetaTensor) and len(x.shape)]
+        if any(x.dtype.kind in INEXACT for x in others):  # integers are positions, which may be the CPU's
             raise DeviceError(
                 "Expected all tensors to be on the same device, but found at least two devices, cpu and meta!",
                 f'{node.op.name}: move the others by x.to("meta")',

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.types import INEXACT, Shape, is_scalar, shape_text
-from ..errors import PACKAGE_DIR, DTypeError, GradientError, ShapeError, StaticgradError, TransformError
+from ..errors import PACKAGE_DIR, ArgumentTypeError, DTypeError, GradientError, ShapeError, StaticgradError, TransformError
 
 # the tape ---------------------------------------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ def check_length(ndim: int) -> None:
 
 def check_iterated(ndim: int) -> None:
     if not ndim:
-        raise ShapeError("iteration over a 0-d tensor")
+        raise ArgumentTypeError("iteration over a 0-d tensor")
 
 
 def not_a_view(shape: Shape, strides: Any) -> StaticgradError:

@@ -54,13 +54,23 @@ class GradFn(FormerNode):
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The operations that made the operands; None where no gradient flows."""
-        return tuple([(GradFn(i, self.tracked) if self.tracked(i) else None, 0) for i in self.node.inputs])
+        return tuple([(type(self)(i, self.tracked) if self.tracked(i) else None, 0) for i in self.node.inputs])
 
     def register_hook(self, fn: Callable[..., Any]) -> NoReturn:
         """Raises TraceError: there is no tape whose nodes could be asked."""
         raise TraceError("a hook of a node is called by eager backward passes", "x.register_hook(fn) is a part of a graph")
 
     register_prehook = register_hook
+
+    def _absent(self, what: str) -> NoReturn:
+        raise AbsentError(f"grad_fn.{what} does not exist: tensors of a graph have no tape, whose nodes have that")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """What the nodes of a tape have beside: saved values, variables."""
+        self._absent(name)
+
+    def __call__(self, *cotangents: Any) -> NoReturn:
+        self._absent("__call__")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GradFn) and other.node is self.node

@@ -24,6 +24,19 @@ from ..ops.pointwise import stop_gradient_op
 from .observer.python_types import IGNORED, origin_of
 
 
+class TracedNode(GradFn):
+    """The operation that a traced tensor is the result of. What only nodes of a tape have cuts the trace: segments have one."""
+
+    __slots__ = ()
+
+    def _absent(self, what: str) -> NoReturn:
+        if what.startswith("__") and what != "__call__":
+            raise AttributeError(what)
+        raise TraceError(
+            f"grad_fn.{what} inside a compiled function: a trace has no tape, whose nodes have that", "take it outside"
+        )
+
+
 class Traced(Symbol):
     """A tensor of a step that is being traced. It has the eager tensor's methods.
 
@@ -98,7 +111,12 @@ class Traced(Symbol):
         """The operation that it is the result of, for a result that requires grad. Raises TraceError for an argument that has
         a tape of its own."""
         self.tracer.check_own_tape(self, "the operation that made it")
-        return None if self.is_leaf else GradFn(self.node, self.tracer.tracked.__contains__)
+        return None if self.is_leaf else TracedNode(self.node, self.tracer.tracked.__contains__)
+
+    @property
+    def output_nr(self) -> int:
+        """0 for a leaf. Raises TraceError for a result: operations of several results are several nodes in a trace."""
+        return 0 if self.is_leaf else self._no_value("its number among the results of an operation", "count them outside")
 
     @property
     def grad(self) -> AnyTensor | None:

@@ -130,3 +130,22 @@ def test_gradients_of_samples_have_the_shapes_and_dtypes_of_the_arguments(dims: 
 def test_a_function_that_does_not_say_enough(call: Any, error: type[Exception], text: str):
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "shapes"),
+    [((0, None), (1, 0), ((2, 3), (3,))), ((None, 0), (0, 1), ((2,), (3, 2))), ((1, 0), (0, None), ((3, 2, 2), (2,)))],
+)
+def test_a_function_may_be_mapped_twice(inner: Any, outer: Any, shapes: Any):
+    x, y = (sg.rand(shape, dtype=sg.float64) for shape in shapes)
+
+    def twice(f: Any) -> Any:
+        return sg.vmap(sg.vmap(f, inner), outer)
+
+    for transform in (
+        lambda f: [f(x, y)],
+        lambda f: func.grad(lambda x, y: (f(x, y) ** 2).sum(), argnums=(0, 1))(x, y),
+        lambda f: func.jvp(f, (x, y), (x + 1, 2 * y)),
+    ):
+        for got, expected in zip(transform(twice(Product.apply)), transform(twice(lambda x, y: x * y)), strict=True):
+            assert_close(got, expected)

@@ -64,6 +64,9 @@ def test_modules():
     assert model(sg.ones(5, 1, 4, 4, device="meta")).shape == (5, 3)
     with pytest.raises(NoDataError):
         model.to("cpu")
+    for layer, shape in ((nn.LSTM(3, 4), (5, 2, 3)), (nn.TransformerEncoderLayer(4, 2, 8), (5, 2, 4))):  # zeros, dropout
+        out = layer.to("meta")(sg.ones(*shape, device="meta"))
+        assert (out[0] if isinstance(out, tuple) else out).shape == (5, 2, 4)
     made = copy.deepcopy(model).to_empty(device="cpu")
     made.load_state_dict(state)
     model.load_state_dict(state, assign=True)

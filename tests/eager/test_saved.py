@@ -105,3 +105,41 @@ def test_hooks_of_a_value_that_is_not_saved_or_freed():
     z.grad_fn._raw_saved_self.register_hooks(lambda t: t, lambda t: 1)
     with pytest.raises(TypeError, match="expected to be a Tensor but got result of type int"):
         z.sum().backward()
+
+
+def test_names_of_saved_values_are_pytorchs():
+    x, w = sg.ones(2, 3, requires_grad=True), sg.ones(3, 4, requires_grad=True)
+    node = (x @ w).grad_fn
+    assert (node._saved_self.shape, node._saved_mat2.shape) == ((2, 3), (3, 4))
+    assert (x**3).grad_fn._saved_exponent == 3
+    assert (x * 3).grad_fn._saved_self is None
+    assert x.sum(0).grad_fn._saved_self_sym_sizes == (2, 3)
+
+
+def test_nodes_of_a_compiled_function_have_what_those_of_a_tape_have():
+    """What a trace can't have cuts it."""
+
+    def step(x):
+        y = x.exp()
+        node = y.grad_fn
+        leaf = node.next_functions[0][0].variable
+        edge = sg.autograd.graph.get_gradient_edge(y)
+        node.metadata["factor"] = 3
+        scaled = node._saved_result * node.metadata["factor"] + leaf
+        return scaled, node(sg.ones(2))[0], sg.autograd.grad((y**2).sum(), edge)[0]
+
+    x = sg.tensor([1.0, 2.0], requires_grad=True)
+    compiled = sg.compile(step)
+    for _ in range(3):
+        for got, expected in zip(compiled(x), step(x), strict=True):
+            np.testing.assert_allclose(got.detach().numpy(), expected.detach().numpy(), rtol=1e-6)
+
+
+def test_nan_is_found_where_a_compiled_function_asks_for_it():
+    @sg.compile
+    def step(x):
+        with sg.autograd.set_detect_anomaly(True):
+            (x * 0).sqrt().sum().backward()
+
+    with pytest.raises(sg.errors.AnomalyError, match="returned nan values"):
+        step(sg.ones(2, requires_grad=True))

@@ -154,7 +154,7 @@ def test_python_numbers():
             sg.DTypeError,
             "only integer tensors can be converted to an index, got float32",
         ),
-        (lambda: list(sg.tensor(1.0)), sg.ShapeError, "iteration over a 0-d tensor"),
+        (lambda: list(sg.tensor(1.0)), TypeError, "iteration over a 0-d tensor"),
         (
             lambda: sg.ones(2, requires_grad=True).numpy(),
             sg.GradientError,
