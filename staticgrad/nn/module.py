@@ -562,7 +562,7 @@ class Module:
         that isn't floating, DeviceError for a device but the CPU and meta, NoDataError from meta to the CPU."""
         place, dtype, _, _, order = parse_to(*args, **kwargs)
         if place is not None:
-            self._apply(lambda x: x.to(place))
+            self._apply(lambda x: x.to(place))  # type: ignore[arg-type, return-value]
         if order is not None:
             axes = 5 if str(order).endswith("3d") else 4
             self._apply(lambda x: x.to(memory_format=order) if x.ndim == axes else x)  # type: ignore[arg-type, return-value]

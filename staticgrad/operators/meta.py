@@ -62,7 +62,7 @@ class MetaTensor(Lifted):
 
     def __init__(self, type: TensorType, requires_grad: bool = False, *, leaf: bool = True, parameter: bool = False):
         super().__init__(META, type)
-        self._requires_grad, self._leaf, self._parameter, self.name = requires_grad, leaf, parameter, ""
+        self._requires_grad, self._leaf, self._parameter, self.name = requires_grad, leaf, parameter, ""  # type: ignore[misc]
         self.grad = None
 
     @property

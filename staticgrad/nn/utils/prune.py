@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...eager import no_grad, randperm, tensor
+from ...eager import no_grad, rand, tensor
 from ...errors import ArgumentError
 from ...operators import F
 from ...ops.linear_algebra.norms import vector_norm
@@ -176,7 +176,7 @@ class RandomUnstructured(_Amount):
     """Prunes elements at random."""
 
     def chosen(self, scores: np.ndarray, pruned: int) -> np.ndarray:
-        return _draw(scores.size, pruned)
+        return _random_order(scores.size)[scores.size - pruned :]
 
 
 class L1Unstructured(_Amount):
@@ -221,7 +221,7 @@ class RandomStructured(_Structured):
     """Prunes slices at random."""
 
     def chosen(self, scores: np.ndarray, pruned: int) -> np.ndarray:
-        return _draw(scores.shape[self.dim], pruned)
+        return _random_order(scores.shape[self.dim])[:pruned]
 
     @classmethod
     def apply(cls, module: Module, name: str, amount: float, dim: int = -1) -> Any:  # type: ignore[override]
@@ -359,9 +359,10 @@ def _hook(module: Module, name: str) -> tuple[int, BasePruningMethod] | None:
     return None
 
 
-def _draw(count: int, chosen: int) -> np.ndarray:
-    """Some of `count` numbers, at random."""
-    return np.asarray(randperm(count).numpy())[:chosen]
+def _random_order(count: int) -> np.ndarray:
+    """The numbers below `count` in the order of as many uniform draws, as PyTorch chooses: the last for elements, the first for
+    slices."""
+    return np.argsort(rand(count).numpy(), kind="stable")
 
 
 def _check_amount(amount: Any) -> None:

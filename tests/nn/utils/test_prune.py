@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import staticgrad as sg
@@ -46,6 +47,22 @@ def test_random_ones_have_the_number():
     model = prune.random_unstructured(layer(*ROWS), "weight", 4)
     assert model.weight_mask.sum().item() == 2
     assert prune.random_structured(layer(*ROWS), "weight", 1, dim=1).weight_mask.sum(0).tolist().count(0.0) == 1
+
+
+def test_random_ones_follow_uniform_draws_as_in_pytorch():
+    """Those with the largest draws of elements, or the smallest of slices."""
+    weight = nn.Linear(4, 3, bias=False)
+    sg.manual_seed(3)
+    drawn = sg.rand(12).numpy()
+    sg.manual_seed(3)
+    mask = prune.random_unstructured(weight, "weight", 5).weight_mask.numpy().reshape(-1)
+    assert sorted(drawn[mask == 0]) == sorted(drawn)[-5:]
+    weight = nn.Linear(4, 3, bias=False)
+    sg.manual_seed(3)
+    drawn = sg.rand(4).numpy()
+    sg.manual_seed(3)
+    mask = prune.random_structured(weight, "weight", 1, dim=1).weight_mask.numpy()[0]
+    assert int(np.argmin(drawn)) == int(np.argmin(mask))
 
 
 @pytest.mark.parametrize("compiled", [False, True])
