@@ -15,6 +15,7 @@ import staticgrad as sg
 import staticgrad.compat.tf1 as tf
 from tests.control.programs import Case, agree, compiled, derived, drawn, in_session, tensors
 from tests.helpers import real
+from tests.interpreter import interpret_plans
 
 C, X = real(2, 3), real(4, 2, 3)
 Body = Callable[..., Any]
@@ -117,10 +118,13 @@ def program(bodies: Sequence[Body]) -> Case:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_each_has_its_own_values(name):
+def test_each_has_its_own_values(name, monkeypatch):
+    """As machine code in float64; NumPy runs the plans in float32."""
     a, b = PAIRS[name]
     case = program([a, b, a])
     for dtype in (np.float64, np.float32):
+        if dtype is np.float32:
+            interpret_plans(monkeypatch)
         arrays = drawn(name, case, dtype)
         expected = derived(case, tensors(arrays))
         agree(compiled(case, arrays)[0], expected, dtype, "compiled")
@@ -142,7 +146,7 @@ def loops_of(case: Case, arrays: Sequence[np.ndarray]) -> int:
 @pytest.mark.parametrize(
     "name", [name for name in PAIRS if not any(w in name for w in ("branch", "decision", "while", "condition"))]
 )
-def test_equal_scans_are_one(name):
+def test_equal_scans_are_one(name, interpreted):
     """Written twice, a loop runs once, and beside another one both run. (A while loop has random numbers of its own.)"""
     a, b = PAIRS[name]
     arrays = drawn(name, program([a]), np.float64)
