@@ -6,8 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 
-from .modules import PACKAGE
-from .paths import PATHS
+from .paths import PACKAGE, PATHS
 
 NONE: dict[str, str] = {}
 """The table of modules whose names have no replacement."""

@@ -11,9 +11,7 @@ from importlib.machinery import ModuleSpec
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from .paths import PATHS
-
-PACKAGE = __package__.partition(".")[0]
+from .paths import PACKAGE, PATHS
 
 
 def enter_paths(package: str, paths: Mapping[str, ModuleType]) -> None:

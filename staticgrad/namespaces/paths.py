@@ -16,6 +16,9 @@ def _rows(package: str, table: dict[str, str]) -> dict[str, Row]:
     return {f"{package}.{name}": (*sources.split(), package) for names, sources in table.items() for name in names.split()}
 
 
+PACKAGE = __package__.partition(".")[0]
+
+
 def _same(paths: str) -> dict[str, Row]:
     """Rows of modules that have the same path here."""
     return {path: (path,) for path in paths.split()}

@@ -151,7 +151,7 @@ SEARCHES = {
     "compilation takes too long": "questions/#compilation-takes-too-long",
     "data parallel training on multiple cpus": "questions/#train-on-several-cpus-threads-and-processes",
     "gradient is none": "questions/#the-gradient-is-none",
-    "custom gradient": "extending/#a-gradient-of-your-own",
+    "custom gradient": "questions/#a-custom-loss-function",
     "deploy without python": "recipes/ship/",
     "why does it recompile": "debugging/#retraces",
     "time series forecasting": "recipes/forecaster/",
