@@ -153,7 +153,7 @@ def seen(tensors: Sequence[Any]) -> list[Any]:
     """What a caller sees of its tensors."""
     values: list[Any] = []
     for x in tensors:
-        grad = None if x._grad is None else np.array(x._grad.detach())
+        grad = None if x._gradient is None else np.array(x._gradient.detach())
         values.append((np.array(x.detach()), x.requires_grad, x.is_leaf, grad))
     shared = [[np.shares_memory(a._data, b._data) for a in tensors] for b in tensors]
     return [values, shared, [[a is b for a in tensors] for b in tensors]]

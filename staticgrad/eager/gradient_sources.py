@@ -108,11 +108,11 @@ class ByPlan:
 def accumulate(leaf: Tensor, g: Any, source: Source) -> None:
     """Add to `grad`. The first gradient is stored itself where nobody else holds its memory, else a copy. It has the order in
     memory of a leaf whose elements don't overlap."""
-    known = leaf._grad
+    known = leaf._gradient
     if known is None:
-        leaf._grad = found = source.own(g)
+        leaf._gradient = found = source.own(g)
         if not (source.create or leaf._data.flags.c_contiguous):  # segments create: the array may not be there yet
-            leaf._grad = _in_order_of(leaf._data, found)
+            leaf._gradient = _in_order_of(leaf._data, found)
         Structure.gradients += 1
         return
     if g.__class__ is DeferredGradient:
@@ -127,7 +127,7 @@ def accumulate(leaf: Tensor, g: Any, source: Source) -> None:
             carry(data, data, np.asarray(g))
         touch(known)
     else:
-        leaf._grad = cast("Tensor", known + (g if source.create else wrap(np.asarray(g))))
+        leaf._gradient = cast("Tensor", known + (g if source.create else wrap(np.asarray(g))))
         Structure.gradients += 1
 
 

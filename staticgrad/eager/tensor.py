@@ -84,7 +84,7 @@ class Tensor(Operators):
 
     _drawn = False
     """Random numbers, or computed from some; see `eager/generator.py`."""
-    _grad: Tensor | None = None
+    _gradient: Tensor | None = None
     _since = 0  # the tick since which a leaf requires grad
     _memory: Memory | None = None  # where in-place changes are counted, once there are any or the array is shared
     _history: tuple[tuple[builtins.int, Record | None, builtins.bool], ...] = ()  # see `tape.edge`
@@ -354,8 +354,8 @@ class Tensor(Operators):
         vars(copy).update(deepcopy(own_attributes(self), memo))
         if root is not self._data:
             copy._memory = known[1]
-        if self._grad is not None:
-            copy._grad = deepcopy(self._grad, memo)
+        if self._gradient is not None:
+            copy._gradient = deepcopy(self._gradient, memo)
         memo[id(self)] = copy
         return copy
 
@@ -435,7 +435,7 @@ class Tensor(Operators):
         """The accumulated gradient, of the same shape, or None."""
         if frontends.tracing and state.tracer is not None:
             return state.tracer.get_grad(self)
-        g = self._grad
+        g = self._gradient
         if g is not None:
             Structure.reads += 1
         elif self._record is not None and self._retained is None:
@@ -449,12 +449,15 @@ class Tensor(Operators):
             return
         if value is not None:
             misuse.check_grad(self, value, isinstance(value, Tensor))
-        self._grad = value  # type: ignore[assignment]  # an eager one: it was checked
+        self._gradient = value  # type: ignore[assignment]  # an eager one: it was checked
         Structure.gradients += 1
 
     @grad.deleter
     def grad(self) -> None:
         self.grad = None
+
+    _grad = grad
+    """PyTorch's name of the same, which programs set that hand gradients to another process's parameters."""
 
     @property
     def _version(self) -> builtins.int:

@@ -127,7 +127,7 @@ class Decisions:
             if gradient is not None:
                 owner = next((x for x, argument in tracer.arguments if argument is key), None)
                 if owner is not None:
-                    given[gradient.origin] = owner._grad._data
+                    given[gradient.origin] = owner._gradient._data
         numbers = tracer.given_numbers
         if numbers is not None and numbers.nodes:
             arrays = numbers.finish().arrays(numbers.values)

@@ -393,7 +393,7 @@ class Specialization:
             and (self.number_feeds is None or self.number_feeds.arrays(call.numbers) is not None)
             and self.holds()
             and self._same_hooks()
-            and all((t._grad is None) if cell is None else t._grad is not None and fits(t._grad, cell)
+            and all((t._gradient is None) if cell is None else t._gradient is not None and fits(t._gradient, cell)
                     for t, cell in self.initial_grads)
         )  # fmt: skip
 
@@ -407,7 +407,7 @@ class Specialization:
         for cell in dict.fromkeys([*read, *(cell for cell, _ in prepared.assigns), *made, *grads]):
             kind, tensor = filler.type(cell.type), cell.tensor
             if cell in grads:
-                tensor = grads[cell]._grad
+                tensor = grads[cell]._gradient
             elif cell in made and not first:
                 tensor = wrap(np.zeros(kind.shape, kind.dtype))
             result[cell] = Cell(cell.name, kind, tensor=tensor)
@@ -465,7 +465,7 @@ class Specialization:
         """How the arguments share memory that the step writes, with one another and with captured tensors."""
         if not (self.changed_arguments or self.changed_grads or self.updated or self.rewritten):
             return ()
-        grads = [(call.given[n]._grad._data, n in self.changed_grads) for n, fed in self.given_grads if fed]
+        grads = [(call.given[n]._gradient._data, n in self.changed_grads) for n, fed in self.given_grads if fed]
         mine = [(array, number in self.changed_arguments) for number, array in enumerate(call.sources)] + grads
         moved = [(*bounds(x._data), x, any(x is other for other in self.rewritten)) for x in self.moved]
         return pattern(mine, call.given, [*self.places, *moved])
@@ -481,7 +481,7 @@ class Specialization:
 
     def fed(self, arrays: list[ndarray], call: CallArguments) -> list[ndarray]:
         """The arrays, with those of the arguments' gradients and of the call's numbers."""
-        more = [np.asarray(call.given[number]._grad._data, order="C") for number, fed in self.given_grads if fed]
+        more = [np.asarray(call.given[number]._gradient._data, order="C") for number, fed in self.given_grads if fed]
         if self.number_feeds is not None:
             numbers = self.number_feeds.arrays(call.numbers)
             assert numbers is not None  # the specialization was found for them
@@ -518,7 +518,7 @@ class Specialization:
         for hooks, keys in self.hooks:
             if tuple(hooks) != keys:
                 return False
-        return all(t._grad is (None if cell is None else cell.tensor) for t, cell in self.initial_grads)
+        return all(t._gradient is (None if cell is None else cell.tensor) for t, cell in self.initial_grads)
 
     def gradients_ready(self) -> bool:
         """Whether hooks and initial gradients fit. Other tensors that fit are bound at the next `bind`."""
@@ -526,7 +526,7 @@ class Specialization:
             if tuple(hooks) != keys:
                 return False
         for tensor, cell in self.initial_grads:
-            g = tensor._grad
+            g = tensor._gradient
             if cell is None:
                 if g is not None:
                     return False
@@ -561,7 +561,7 @@ class Specialization:
         if self.ordered is not None and [_row_major(x) for x in given] != self.ordered:
             return False
         for number, fed in self.given_grads:
-            g = getattr(given[number], "_grad", None)
+            g = getattr(given[number], "_gradient", None)
             if (g is not None) is not fed or (g is not None and g._record is not None):
                 return False
         return True
@@ -678,9 +678,9 @@ class Specialization:
                     now = touch(tensor)
             self.clock = now
         owners, grads = self.owners, self.own_grads
-        if owners and (self.gradients != Structure.gradients or owners[-1]._grad is not grads[-1]):
+        if owners and (self.gradients != Structure.gradients or owners[-1]._gradient is not grads[-1]):
             for tensor, g in zip(owners, grads, strict=True):
-                tensor._grad = g
+                tensor._gradient = g
             Structure.gradients += 1
             self.gradients = Structure.gradients
 
@@ -706,7 +706,7 @@ class Specialization:
         for position in self.retained:
             tensors[position].retain_grad()
         for owner, build in self.shared_grads:
-            (tensors[owner] if isinstance(owner, int) else owner)._grad = build(tensors, given)
+            (tensors[owner] if isinstance(owner, int) else owner)._gradient = build(tensors, given)
             Structure.gradients += 1
         return tensors
 
@@ -742,7 +742,7 @@ class Specialization:
 
     def _check_writeable(self, given: Sequence[Any]) -> None:
         for number, _, into_grad in self.written_back:
-            x = given[number]._grad if into_grad else given[number]
+            x = given[number]._gradient if into_grad else given[number]
             array = x._data if isinstance(x, Tensor) else x
             if not isinstance(array, ndarray):
                 raise TraceError(f"a compiled function can't change a {type(array).__name__} in place")
@@ -754,7 +754,7 @@ class Specialization:
 
     def _write_back(self, tensors: list[Tensor], given: Sequence[Any]) -> None:
         for number, fetch, into_grad in self.written_back:
-            x = given[number]._grad if into_grad else given[number]
+            x = given[number]._gradient if into_grad else given[number]
             if isinstance(x, Tensor) and tensors[fetch]._tracked:
                 x.copy_(tensors[fetch])
             elif isinstance(x, Tensor):
@@ -779,7 +779,7 @@ def _captured(tensor: Tensor, wrapper: bool) -> Build:
 
 
 def _gradient(owner: Build) -> Build:
-    return lambda tensors, given: owner(tensors, given)._grad
+    return lambda tensors, given: owner(tensors, given)._gradient
 
 
 def _fact(tensor: Tensor) -> tuple[Any, ...]:
@@ -809,7 +809,7 @@ def difference(specialization: Specialization, call: CallArguments) -> str:
     if specialization.inferring and modes.now.inference is None:
         return "it changes a tensor of inference_mode, outside of that"
     for tensor, cell in specialization.initial_grads:
-        if (tensor._grad is None) is not (cell is None):
+        if (tensor._gradient is None) is not (cell is None):
             label = tensor.name if tensor.name else f"a tensor of shape {shape_text(tensor.shape)}"
             return f"{label} has {'a gradient' if cell is None else 'no gradient'} at the start"
     return "the arguments have other gradients"

@@ -373,7 +373,7 @@ class GradientBinding:
     def held(self) -> bool:
         """Whether somebody else holds the tensor or its array. The first call, when nobody can, sets the baseline."""
         tensor = self.cell.tensor
-        counts = getrefcount(tensor) - (self.holder._grad is tensor), getrefcount(tensor._data)
+        counts = getrefcount(tensor) - (self.holder._gradient is tensor), getrefcount(tensor._data)
         if self.alone is None:
             self.alone = counts
         return counts[0] > self.alone[0] or counts[1] > self.alone[1]
@@ -428,7 +428,7 @@ class DeferredGradientBinding:
         binding, the specialization's list of gradients, and the argument of `getrefcount`."""
         if self.tensor.__class__ is not DeferredGradient:
             return True
-        return getrefcount(self.tensor) - (self.holder._grad is self.tensor) > 3
+        return getrefcount(self.tensor) - (self.holder._gradient is self.tensor) > 3
 
     def renew(self) -> Tensor:
         """Give the step new parts; the tensor that is held keeps its own."""

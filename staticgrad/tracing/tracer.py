@@ -243,10 +243,12 @@ class Tracer:
         for key, gradient in self.initial_grads.values():
             if gradient is not None and isinstance(key, Tensor):
                 label = f"the gradient of {key.name if key.name else 'a tensor that it reaches'}"
-                found.append(MemoryUse(key._grad._data, (key,), label, gradient.changed, gradient.node.where, key._grad))  # type: ignore[union-attr]
+                found.append(
+                    MemoryUse(key._gradient._data, (key,), label, gradient.changed, gradient.node.where, key._gradient)
+                )  # type: ignore[union-attr]
             elif gradient is not None:
                 number = next(i for i, (_, argument) in enumerate(self.arguments) if argument is key)
-                grad = self.arguments[number][0]._grad
+                grad = self.arguments[number][0]._gradient
                 label = f"the gradient of {labels[number]}"
                 found.append(MemoryUse(grad._data, (number,), label, gradient.changed, gradient.node.where, grad))
         return found
@@ -590,7 +592,7 @@ class Tracer:
 
     def _initial_grad(self, x: Any) -> Leaf | None:
         tensor = x if isinstance(x, Tensor) else next((given for given, leaf in self.arguments if leaf is x), None)
-        before = tensor._grad if isinstance(tensor, Tensor) else None
+        before = tensor._gradient if isinstance(tensor, Tensor) else None
         if before is None:
             return None
         if before._record is not None:

@@ -191,7 +191,7 @@ def _fresh(case: Case) -> tuple[list[Any], dict[str, Tensor]]:
 
 def run_eager(case: Case, repeats: int) -> Mode:
     before = {name: tensor._data.copy() for name, tensor in case.tensors.items()}
-    held = {name: tensor._grad for name, tensor in case.tensors.items()}
+    held = {name: tensor._gradient for name, tensor in case.tensors.items()}
     content = {name: None if g is None else g._data.copy() for name, g in held.items()}
 
     def call(given: tuple[list[Any], dict[str, Tensor]]) -> Found:
@@ -200,7 +200,7 @@ def run_eager(case: Case, repeats: int) -> Mode:
         if not case.differentiate:
             return result, {}
         wanted = {**wanted, **case.parameters}
-        own = {name: tensor._grad for name, tensor in wanted.items()}
+        own = {name: tensor._gradient for name, tensor in wanted.items()}
         if case.own_gradients or any(not unchanged(g, held.get(name), content.get(name)) for name, g in own.items()):
             case.own_gradients = True
             return result, own
@@ -436,7 +436,7 @@ def run_compiled(case: Case, repeats: int) -> Mode:
         result, found = step(*args)
         wanted = {**wanted, **case.parameters}
         if not derive:
-            return result, {name: tensor._grad for name, tensor in wanted.items()} if case.differentiate else {}
+            return result, {name: tensor._gradient for name, tensor in wanted.items()} if case.differentiate else {}
         return result, dict(zip(wanted, found, strict=True))
 
     mode = timed("compiled", lambda: _fresh(case), call, case.values, repeats, ready=lambda: _wait(step))
@@ -529,7 +529,7 @@ class Case:
             if isinstance(tensor, Tensor) and id(tensor) not in ids and tensor.is_leaf:
                 ids.add(id(tensor))
                 self.tensors[name if name not in self.tensors else f"{name} ({len(ids)})"] = tensor
-        self.bare = [tensor for tensor in self.tensors.values() if tensor.requires_grad and tensor._grad is None]
+        self.bare = [tensor for tensor in self.tensors.values() if tensor.requires_grad and tensor._gradient is None]
         """The tensors that have no gradient before a call."""
 
     def _keep(self, name: str, array: np.ndarray) -> np.ndarray:
@@ -617,7 +617,7 @@ def restored(case: Case, seed: int | None) -> Iterator[None]:
     generator_state = generator.state
     # weakly: an array that somebody else holds is changed in place at once, which cuts a step
     data = [(tensor, ref(tensor._data), tensor._data.copy()) for tensor in case.tensors.values()]
-    grads = [(tensor, g, None if g is None else g._data.copy()) for tensor in case.tensors.values() for g in [tensor._grad]]
+    grads = [(tensor, g, None if g is None else g._data.copy()) for tensor in case.tensors.values() for g in [tensor._gradient]]
     slots = [{p: dict(own) for p, own in optimizer.state.items()} for optimizer in case.optimizers]
     contents = [(slot, slot._data.copy()) for state in slots for own in state.values() for slot in own.values()]
     if seed is not None:

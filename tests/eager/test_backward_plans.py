@@ -300,7 +300,7 @@ def test_rows_are_those_of_the_index_at_the_call(plans: list[bool]):
             index.fill_(0)
             table.mul_(1)
         wanted = 2 * table.detach().numpy() * np.array([[0], [1], [0], [2]])
-        assert table._grad.__class__ is DeferredGradient
+        assert table._gradient.__class__ is DeferredGradient
         assert_close(table.grad.numpy(), wanted, rtol=1e-12)
         assert table.grad is table.grad
         index = sg.tensor([1, 3, 3])

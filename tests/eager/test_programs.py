@@ -27,7 +27,7 @@ def test_y_is_x_plus_w_times_w_plus_1():
     assert to_w.variable is w
     assert to_x.variable is x
     assert b.grad_fn.next_functions[1] == (None, 0)
-    assert [t._grad for t in (w, x, a, b, y)] == [None] * 5
+    assert [t._gradient for t in (w, x, a, b, y)] == [None] * 5
 
     a.retain_grad()
     assert a.retains_grad

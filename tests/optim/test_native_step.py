@@ -130,11 +130,11 @@ def test_a_step_does_not_make_the_gradient_of_rows():
             optimizer.zero_grad()
             F.embedding(sg.tensor([3, 3, 7]), table).square().sum().backward()
             optimizer.step()
-        assert table._grad.__class__ is DeferredGradient
+        assert table._gradient.__class__ is DeferredGradient
         assert_close(table.detach()[[2, 3, 7]], sg.tensor([[1.0, 1.0], [0.0, 0.0], [0.125, 0.125]]))
         assert_close(table.grad.sum(), sg.tensor(1.0))
         assert isinstance(table.grad, sg.Tensor)
-        assert table._grad.__class__ is not DeferredGradient
+        assert table._gradient.__class__ is not DeferredGradient
         optimizer.step()
         assert_close(table.detach()[7], sg.tensor([0.0, 0.0]))
         optimizer.zero_grad()

@@ -644,3 +644,34 @@ def test_gradients_held_across_an_eager_tape():
         step(X, Y)
         with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
             loss.backward()
+
+
+@pytest.mark.parametrize("name", ["grad", "_grad"])
+def test_gradients_are_handed_to_other_parameters(name):
+    """As workers of A3C do, by either of PyTorch's names."""
+
+    def trained(compiled):
+        worker, shared = nn.Linear(3, 2), nn.Linear(3, 2)
+        for model in (worker, shared):
+            for p in model.parameters():
+                nn.init.constant_(p, 0.5)
+        opt = optim.SGD(shared.parameters(), lr=0.1)
+
+        def step(x):
+            worker.load_state_dict(shared.state_dict())
+            worker.zero_grad()
+            loss = (worker(x) ** 2).sum()
+            loss.backward()
+            for p, q in zip(worker.parameters(), shared.parameters(), strict=True):
+                setattr(q, name, p.grad)
+            opt.step()
+            return loss
+
+        step = sg.compile(step) if compiled else step
+        return [step(sg.ones(2, 3) * 0.1).item() for _ in range(4)], shared.weight.grad is worker.weight.grad
+
+    (losses, shares), (expected, also) = trained(True), trained(False)
+    assert shares
+    assert also
+    assert losses == pytest.approx(expected, rel=1e-6)
+    assert losses[-1] < 0.5 * losses[0]

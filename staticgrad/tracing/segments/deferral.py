@@ -397,7 +397,7 @@ class Deferral:
         if repeat_backward(self, root):
             return
         start, count, key = self.at, self.count, backward_key(self, root)
-        bare = all(leaf is None or leaf._grad is None for leaf in self.leaves.values())
+        bare = all(leaf is None or leaf._gradient is None for leaf in self.leaves.values())
         records = [record for made in self.records if (record := made()) is not None]
         region = self.region = Region(None, [x for record in records for x in record.inputs])
         region.numbers = [*self.numbers]

@@ -181,7 +181,7 @@ def repeat_step(deferral: Deferral, key: Any, members: list[Any], gradients: dic
 def learn_step(deferral: Deferral, optimizer: Any, start: RoadNode, key: Any, members: list[Any], region: Region) -> None:
     """Keep the operations of a step that has been noted."""
     slots = [(x, x.__class__ is not Pending or x._home is not None) for x in members]
-    gradients = {id(p._grad) for group in optimizer.param_groups for p in group["params"]}
+    gradients = {id(p._gradient) for group in optimizer.param_groups for p in group["params"]}
     region.owner = optimizer, [(x, id(x) not in gradients) for x, _ in slots]
     _learn(deferral, start, key, region)
 
@@ -218,7 +218,7 @@ def repeat_backward(deferral: Deferral, root: Any) -> bool:
     if region.reads and region.numbers != deferral.numbers:
         return False
     leaves = [deferral.leaves.get(leaf) for leaf, _ in region.results]
-    if any(x is None or x._grad is not None or x._hooks or x._accumulated for x in leaves):
+    if any(x is None or x._gradient is not None or x._hooks or x._accumulated for x in leaves):
         return False
     records = [deferral.records[i]() for i in region.freed if i < len(deferral.records)]
     if any(record is None or record.hooks or record.freed for record in records):
@@ -239,7 +239,7 @@ def repeat_backward(deferral: Deferral, root: Any) -> bool:
     for leaf, (_, node) in zip(leaves, region.results, strict=True):
         value = PendingValue(node, deferral)
         deferral.values.append(weakref.ref(value))
-        leaf._grad = pending(value)  # type: ignore[union-attr]
+        leaf._gradient = pending(value)  # type: ignore[union-attr]
     Structure.gradients += 1
     for record in records:
         record.free()
@@ -258,7 +258,7 @@ def learn_backward(
         else:
             region.freed.append(places[id(record)])
     for leaf in found:
-        g: Tensor | None = leaf._grad
+        g: Tensor | None = leaf._gradient
         if id(leaf) not in nodes or g.__class__ is not Pending or leaf._hooks or leaf._accumulated:
             region.whole = False
         else:
