@@ -243,9 +243,8 @@ class Tracer:
         for key, gradient in self.initial_grads.values():
             if gradient is not None and isinstance(key, Tensor):
                 label = f"the gradient of {key.name if key.name else 'a tensor that it reaches'}"
-                found.append(
-                    MemoryUse(key._gradient._data, (key,), label, gradient.changed, gradient.node.where, key._gradient)
-                )  # type: ignore[union-attr]
+                own: Any = key._gradient
+                found.append(MemoryUse(own._data, (key,), label, gradient.changed, gradient.node.where, own))
             elif gradient is not None:
                 number = next(i for i, (_, argument) in enumerate(self.arguments) if argument is key)
                 grad = self.arguments[number][0]._gradient

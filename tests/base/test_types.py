@@ -244,7 +244,7 @@ def test_normalize_axes(axis, expected):
         ((0, -3), "an axis is named twice in (0, 0)"),
         (1.0, "axis must be an integer, got 1.0"),
         (True, "axis must be an integer, got True"),
-        ("01", "axis must be an integer, got '0'"),
+        ("01", "axis must be an integer, several, or None, got str"),
     ],
     ids=str,
 )

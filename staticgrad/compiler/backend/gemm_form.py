@@ -41,7 +41,7 @@ def in_place(element: str) -> tuple[str, str]:
     routine, name = f"place_{element}", f"in_place_{element}"
     imported = f"from staticgrad.compiler.backend.gemm_products import {routine}\n"
     imported += "from staticgrad.compiler.backend.kernel_compiler import entry\n\n\n"
-    return f"{imported}@entry\ndef {name}({IN_PLACE}):\n    {routine}({IN_PLACE})\n", name
+    return f"{imported}@entry\ndef {name}({IN_PLACE}):\n    {routine}({IN_PLACE})\n    return 0\n", name
 
 
 def kernel(kind: str) -> tuple[str, str]:
