@@ -542,8 +542,8 @@ def in_another_thread(mode: Mode, work: Callable[[], None]) -> None:
 
 def queue_callback(callback: Callable[[], Any]) -> None:
     """Call a function once the backward pass that is running has ended. Raises GradientError outside of one."""
-    engine = modes.now.engine
     check_change(None, "queue_callback")
+    engine = modes.now.engine
     if engine is None:
         raise GradientError("Final callbacks can only be installed during backward pass.", "call it in a hook")
     engine.callbacks.append(callback)

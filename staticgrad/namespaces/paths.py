@@ -6,6 +6,8 @@ One table serves `import staticgrad.distributions.normal` and, under the torch f
 
 from __future__ import annotations
 
+PACKAGE = __package__.partition(".")[0]
+
 Row = tuple[str, ...]
 """Sources of the names of a path, asked in this order: a module of the package, `module:NAME` for an object in it, or for the
 members of a mapping there. An empty string is the package itself."""
@@ -14,9 +16,6 @@ members of a mapping there. An empty string is the package itself."""
 def _rows(package: str, table: dict[str, str]) -> dict[str, Row]:
     """Rows of modules in a package of PyTorch's: names of modules -> their sources. The last source is the package."""
     return {f"{package}.{name}": (*sources.split(), package) for names, sources in table.items() for name in names.split()}
-
-
-PACKAGE = __package__.partition(".")[0]
 
 
 def _same(paths: str) -> dict[str, Row]:

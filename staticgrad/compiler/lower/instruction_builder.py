@@ -26,7 +26,7 @@ from .stream import InstructionStream, Placement
 
 PARALLEL_WORK = 150_000
 """Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 3 us."""
-NEAR = 16
+COPY_LIFE = 16
 """Instructions after which a copy of a value is made anew rather than kept in memory."""
 
 
@@ -158,7 +158,7 @@ class GraphLowering:
         if self.layouts.at[node].is_contiguous:
             return self.view(node)
         to, at = self.copies.get(node, (None, 0))
-        if to is None or len(self.stream) > at + NEAR:
+        if to is None or len(self.stream) > at + COPY_LIFE:
             to = self.stream.temporary(node.type.shape, node.type.dtype)
             native_calls.copy(self, node, to, Layout.contiguous(node.type.shape))
         self.copies[node] = to, len(self.stream)

@@ -351,16 +351,34 @@ def transpose_to(of: Elements, source: Int, pitch: Int, out: Int, rows: Int, row
         of.store(column, out + (rows + 8 * k).word() * row * of.size)
 
 
+Places = Callable[[int, int], Int]
+"""(row, column) -> the address of an element of a tile."""
+
+
+def _turn(of: Elements, source: Places, out: Places) -> None:
+    """Write SIXTEEN rows of SIXTEEN elements as columns, by blocks of as many rows as a vector has elements."""
+    n = min(SIXTEEN, BYTES // of.size)
+    for row in range(0, SIXTEEN, n):
+        for column in range(0, SIXTEEN, n):
+            block = [of.load(source(row + k, column), n) for k in range(n)]
+            for k, turned in enumerate(transposed(source(0, 0).builder, block)):
+                of.store(turned, out(column + k, row))
+
+
+def _in_rows(of: Elements, first: Int, pitch: Int) -> Places:
+    return lambda row, column: first + (pitch * row + column) * of.size
+
+
+def _in_turn(of: Elements, first: Int, second: Int) -> Places:
+    """Rows of SIXTEEN elements, one after another at `first` and `second` in turn."""
+    return lambda row, column: (second if row % 2 else first) + (row // 2 * SIXTEEN + column) * of.size
+
+
 @routine
 def turn_tile(of: Elements, source: Int, from_step: Int, out: Int, to_step: Int) -> None:
     """SIXTEEN rows of SIXTEEN elements, `from_step` elements apart, as the columns of rows that are `to_step` apart at `out`.
     A tile consists of blocks, each of as many rows as a vector has elements."""
-    n = min(SIXTEEN, BYTES // of.size)
-    for row in range(0, SIXTEEN, n):
-        for column in range(0, SIXTEEN, n):
-            block = [of.load(source + (from_step * (row + k) + column) * of.size, n) for k in range(n)]
-            for k, turned in enumerate(transposed(source.builder, block)):
-                of.store(turned, out + (to_step * (column + k) + row) * of.size)
+    _turn(of, _in_rows(of, source, from_step), _in_rows(of, out, to_step))
 
 
 @routine
@@ -368,24 +386,14 @@ def turn_tile(of: Elements, source: Int, from_step: Int, out: Int, to_step: Int)
 def turn_pairs(of: Elements, source: Int, pitch: Int, first: Int, second: Int) -> None:
     """SIXTEEN rows of EIGHT pairs, `pitch` elements apart, as columns: SIXTEEN first numbers of each pair at `first`, one pair
     after another, and the second ones at `second`."""
-    n = min(SIXTEEN, BYTES // of.size)
-    for row in range(0, SIXTEEN, n):
-        for column in range(0, SIXTEEN, n):
-            block = [of.load(source + (pitch * (row + k) + column) * of.size, n) for k in range(n)]
-            for k, turned in enumerate(transposed(source.builder, block), column):
-                of.store(turned, (second if k % 2 else first) + (k // 2 * SIXTEEN + row) * of.size)
+    _turn(of, _in_rows(of, source, pitch), _in_turn(of, first, second))
 
 
 @routine
 @apart
 def turn_pairs_back(of: Elements, first: Int, second: Int, out: Int, pitch: Int) -> None:
     """The inverse of `turn_pairs`: rows at `out`, `pitch` elements apart."""
-    n = min(SIXTEEN, BYTES // of.size)
-    for row in range(0, SIXTEEN, n):
-        for column in range(0, SIXTEEN, n):
-            places = [(second if k % 2 else first) + (k // 2 * SIXTEEN + row) * of.size for k in range(column, column + n)]
-            for k, turned in enumerate(transposed(first.builder, [of.load(place, n) for place in places]), row):
-                of.store(turned, out + (pitch * k + column) * of.size)
+    _turn(of, _in_turn(of, first, second), _in_rows(of, out, pitch))
 
 
 @routine
