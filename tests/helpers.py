@@ -13,6 +13,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.base.types import TensorType
+from staticgrad.compiler.backend import disk_cache, kernel_cache
 from staticgrad.eager import Tensor
 from staticgrad.eager.calls.kernels import PlannedCall
 from staticgrad.eager.grad_mode import modes
@@ -127,6 +128,12 @@ def taken() -> dict[Any, Any]:
 def known(kind: type) -> dict[Any, Any]:
     """What this thread's table of calls has of a class, by key."""
     return {key: value for key, value in modes.now.calls.everything().items() if isinstance(value, kind)}
+
+
+def load_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make this a process that has loaded no kernel, and has none at hand that another test asked for."""
+    monkeypatch.setattr(kernel_cache, "_loaded", {})
+    monkeypatch.setattr(disk_cache, "_delivered", {})
 
 
 def directional(fn: Callable[..., np.ndarray], point: Sequence[np.ndarray], along: Sequence[np.ndarray]) -> np.ndarray:

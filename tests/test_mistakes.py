@@ -70,7 +70,7 @@ def outcome(line: str, capsys: pytest.CaptureFixture[str]) -> str:
     return ADDRESS.sub("...", GUESS.sub(r"\1\n  did you mean \2=?", "\n".join(lines)))
 
 
-@pytest.mark.usefixtures("lines_noted")
+@pytest.mark.usefixtures("lines_noted", "empty_default_graph")
 def test_what_is_printed_for_each_mistake(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     Path("junk.safetensors").write_text("no tensors")

@@ -21,6 +21,7 @@ from staticgrad.compiler import kernels, warm
 from staticgrad.compiler.backend import disk_cache, kernel_cache
 from staticgrad.compiler.backend.machine_code import NOW, Wanted
 from staticgrad.ops.convolution_tables import lanes_of
+from tests.helpers import load_no_kernels
 from tests.processes import ended, start
 
 TYPICAL = typical_steps.typical_steps
@@ -48,7 +49,7 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: py
     one = Wanted(kernel_cache.library_source("strided_moves", "clear"), "clear")
     monkeypatch.setattr(warm, "package_kernels", lambda: [one])
     monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(kernel_cache, "_loaded", {})
+    load_no_kernels(monkeypatch)
     for count in (1, 0):
         main(["warm"])
         assert capsys.readouterr().out.startswith(f"{count} of 1 kernels compiled in ")
@@ -131,7 +132,7 @@ def test_a_cache_that_keeps_nothing(
     one = Wanted(kernel_cache.library_source("strided_moves", "clear"), "clear")
     monkeypatch.setattr(warm, "package_kernels", lambda: [one])
     monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(kernel_cache, "_loaded", {})
+    load_no_kernels(monkeypatch)
     taken = [0]
 
     def on_a_full_disk(name: str, content: bytes) -> None:

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.compiler.backend import dialect, kernel_cache
+from staticgrad.compiler.backend import dialect
+from tests.helpers import load_no_kernels
 
 RANDOM = np.random.default_rng(0)
 
@@ -216,7 +217,7 @@ MATH = [
 def test_elementary_functions_in_kernels_are_vectorized_ones(dtype, monkeypatch, tmp_path):
     """They are those of kernels, within 3 units in the last place of C's."""
     monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path))  # where no kernel is
-    monkeypatch.setattr(kernel_cache, "_loaded", {})
+    load_no_kernels(monkeypatch)
     monkeypatch.setattr(dialect, "LINKED", {})
     x = sg.tensor(np.linspace(0.05, 0.95, 101).astype(dtype))
     for name in MATH:

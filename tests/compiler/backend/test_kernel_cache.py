@@ -17,6 +17,7 @@ from staticgrad.base import signals
 from staticgrad.compiler.backend import gemm_form, kernel_cache
 from staticgrad.compiler.backend.kernel_cache import Counters
 from staticgrad.errors import CompileError
+from tests.helpers import load_no_kernels
 from tests.processes import ended, start
 
 BODY = """\
@@ -37,12 +38,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty kernel cache, and a process that has loaded nothing."""
     folder = tmp_path / "kernels"
     monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(folder))
-    forget(monkeypatch)
+    load_no_kernels(monkeypatch)
     return folder
-
-
-def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_cache, "_loaded", {})
 
 
 def counted(number: float = 1.0) -> tuple[int, int]:
@@ -120,7 +117,7 @@ def test_random_functions_are_imported_where_they_are_used():
 
 def test_a_fresh_process_loads_from_disk(cache: Path, monkeypatch: pytest.MonkeyPatch):
     assert counted() == (1, 0)
-    forget(monkeypatch)
+    load_no_kernels(monkeypatch)
     threads: list[Any] = []
     monkeypatch.setattr(signals, "start_new_thread", lambda run, args: threads.append(run) or run(*args))
     assert counted() == (0, 1)
@@ -131,7 +128,7 @@ def test_the_source_beside_the_code_is_for_reading(cache: Path, monkeypatch: pyt
     assert counted() == (1, 0)
     for file in cache.glob("k*.py"):
         file.write_text("raise AssertionError('the source on disk was executed')")
-    forget(monkeypatch)
+    load_no_kernels(monkeypatch)
     assert counted() == (0, 1)
 
 

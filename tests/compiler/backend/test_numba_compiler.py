@@ -13,6 +13,7 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad.compiler.backend import kernel_cache, machine_code, object_code
 from staticgrad.errors import CompileError
+from tests.helpers import load_no_kernels
 from tests.processes import ended, start
 
 rng = np.random.default_rng(5)
@@ -43,7 +44,7 @@ def njit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def chosen(monkeypatch: pytest.MonkeyPatch, compiler: str) -> None:
     """A process with another compiler."""
     monkeypatch.setenv(object_code.COMPILER, compiler)
-    monkeypatch.setattr(kernel_cache, "_loaded", {})
+    load_no_kernels(monkeypatch)
     monkeypatch.setattr(machine_code, "_codes", {})
 
 
