@@ -52,8 +52,8 @@ def _by_ufunc(name: str, general: Callable[..., Tensor]) -> Callable[..., Tensor
             if (
                 (data.dtype in FLOATS and data.ndim and len(named) == (alpha.__class__ is float) and unrecorded(self, name))
                 and (other.__class__ in NUMBERS or (known and other._data.dtype is data.dtype))
-                and not (known and (other._base is not None or self._base is not None or (other._tracked and mode.grad)))
-            ):
+                and not (known and (other._data.base is not None or data.base is not None or (other._tracked and mode.grad)))
+            ):  # parts of one memory are the general way's
                 operand = other._data if known else number(other, data.dtype)._data
                 try:
                     if named:
@@ -88,7 +88,7 @@ def _inplace(name: str) -> Callable[..., Tensor]:
                     recorded = recorded or a._tracked
                     data = a._data
                     beside = beside or (data if data.base is None else data.base) is memory
-                if a._base is not None or placing or self.__class__ is not PublicTensor or self._base is not None:
+                if not plain or placing or a._data.base is not None or self._data.base is not None:
                     check_overlap(self, a, name)
             elif frontends.tracing and a.__class__ not in NUMBERS:
                 recorded = recorded or (several and isinstance(a, Operators) and a.requires_grad)
@@ -148,7 +148,7 @@ def copy_(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
     check_change(self)
     given: Any = src
     plain = given.__class__ is PublicTensor and not (given._tracked and modes.now.grad) and unrecorded(self, "copy_")
-    if not plain or given._base is not None or self._base is not None:
+    if not plain or given._data.base is not None or self._data.base is not None:
         if src is self:
             return self
         check_overlap(self, src, "copy")

@@ -109,6 +109,11 @@ class Layout:
         return True
 
     @property
+    def repeats(self) -> bool:
+        """Whether elements repeat along an axis, as a broadcast makes them."""
+        return any(step == 0 and d > 1 for d, step in zip(self.shape, self.strides, strict=True))
+
+    @property
     def overlaps(self) -> bool:
         """Whether an element may have several places: along some axis the steps are shorter than what the axes with shorter
         steps span."""

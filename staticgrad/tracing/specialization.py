@@ -491,13 +491,13 @@ class Specialization:
 
     def take(self, call: CallArguments) -> list[ndarray]:
         """The arrays of any arguments, copied where the step writes their memory."""
-        return self.fed([self.apart(array) for array in call.arrays], call)
+        return self.fed([self.apart(array) for array in (call.sources if self.plan.strict else call.arrays)], call)
 
     def apart(self, array: ndarray) -> ndarray:
         """The array, or a copy where the step writes its memory."""
         low = array.__array_interface__["data"][0]
         high = low + array.nbytes
-        return array.copy() if any(low < end and begin < high for begin, end in self.ranges) else array
+        return array.copy("K") if any(low < end and begin < high for begin, end in self.ranges) else array
 
     def ready(self) -> bool:
         """Whether the guards hold. Binds the plan again where memory has moved."""

@@ -64,6 +64,9 @@ class TraceMemory:
         """What stands for the memory that a tensor from outside had at the start, by id of one that got other memory."""
         self.writers: dict[Node, Node] = {}
         """Operations whose results replaced an operand, and that operand, which they saved before."""
+        self.taped_as: dict[Node, Node] = {}
+        """Values with the record of another one, on eager mode's tape: the result of the operation that changed a tensor in
+        place, and a view before it was read again."""
         self.passed_on: set[Node] = set()
         """Gradients that eager mode has in the memory of another one or of a seed, and these."""
         self.versions: dict[Node, int | None] = {}
@@ -229,7 +232,7 @@ class TraceMemory:
             if not modes.now.inference:
                 raise misuse.inference_changed()
             self.changes_inference = True
-        if x.is_view and any(step == 0 and d > 1 for d, step in zip(x.shape, self.layout(x).strides, strict=True)):
+        if x.is_view and 0 not in x.shape and self.layout(x).repeats:
             raise misuse.read_only(name)
         if isinstance(x, TracedView):
             if x.spreads():
@@ -320,8 +323,13 @@ class TraceMemory:
                 self._follow(moved, memory_now)
         if same_memory and self.tracer.retained:
             self.tracer.keep_retained(former, x.node)
-            for view in _alive(self.aliases):
-                if isinstance(view, TracedView) and view.root is x:
+        taped = recorded and x.node in self.tracer.tracked
+        if taped:
+            self.taped_as[x.node] = value.node
+        if taped or self.tracer.retained:  # as on a tape: a gradient's terms come in the order of the operations
+            views = [view for view in _alive(self.aliases) if isinstance(view, TracedView) and view.root is x]
+            for view in sorted(views, key=lambda view: view is not written):
+                if not view.unrecorded and view.part is None:  # those raise when they are used
                     view.node  # noqa: B018 - its present value
 
     def _root(self, x: Traced) -> Traced:

@@ -73,7 +73,7 @@ def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None
     else:
         wanted = _versions(tracer, checked.targets, order, same)
     known = _values(wanted, same)
-    wanted += [(tracer.retained[node], node) for node in order if node in tracer.retained and node not in known]
+    wanted += [(tracer.retained[n], same.get(n, n)) for n in order if n in tracer.retained and n not in known]
     found = _gradients(tracer, checked.roots, checked.seeds, order, [node for _, node in wanted], create_graph, same)
     if not checked.retain:
         _free(tracer, checked.roots, order, None if checked.targets is None else known)
@@ -121,12 +121,22 @@ def _key(tracer: Tracer, target: Traced) -> Any:
 
 
 def _firsts(tracer: Tracer, order: Sequence[Node]) -> dict[Node, Node]:
-    """For each value that a leaf has had, the first: as eager mode does, a backward pass adds the cotangents of all in one sum.
-    Beside loops there is a sum for each value, for strict numerics, which repeat their derivation."""
+    """For each value that a leaf has had, and those that share a record on eager mode's tape, the first: as eager mode does, a
+    backward pass adds the cotangents of all in one sum. Beside loops there is a sum for each value, for strict numerics, which
+    repeat their derivation."""
     if any(isinstance(node.op.emit, Region) for node in order):
         return {}
-    firsts: dict[int, Node] = {}
-    return {n: firsts.setdefault(id(tracer.leaves[n]), n) for n in order if n in tracer.leaves}
+    taped_as, leaves = tracer.memory.taped_as, tracer.leaves
+    records = set(taped_as.values())
+    firsts: dict[Any, Node] = {}
+    found: dict[Node, Node] = {}
+    for node in order:
+        record = node
+        while record in taped_as:
+            record = taped_as[record]
+        if node in leaves or record in records:
+            found[node] = firsts.setdefault(id(leaves[node]) if node in leaves else record, node)
+    return found
 
 
 def _values(wanted: Sequence[tuple[Any, Node]], same: Mapping[Node, Node]) -> set[Node]:
@@ -145,7 +155,7 @@ def _versions(
     keys = {id(key) for key, node in inputs if node in leaves}
     former = [(leaves[n], n) for n in order if n in leaves and id(leaves[n]) in keys and same.get(n, n) is n]
     summed = {id(key) for key, _ in former} if same else set()
-    own = [(key, node) for key, node in inputs if id(key) not in summed]
+    own = [(key, same.get(node, node)) for key, node in inputs if id(key) not in summed]
     return [*{(id(key), node): (key, node) for key, node in (*own, *former)}.values()]
 
 

@@ -66,6 +66,8 @@ class TracedView(Alias):
                 "take the view again after the change",
             )
         self.tracer.keep_retained(self._fresh, node)
+        if node in self.tracer.tracked and self.root.is_leaf:
+            self.tracer.memory.taped_as[node] = self._fresh
         return node
 
     @property

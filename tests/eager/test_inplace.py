@@ -799,6 +799,9 @@ def overlapping(z: Any) -> dict[str, Any]:
         "add_": lambda: z.add_(z.t()),
         "items": lambda: z.__setitem__(slice(1, None), z[:-1]),
         "method": lambda: z[1:].mul_(z[:-1]),
+        "detached": lambda: z.t().detach().mul_(z),
+        "detached copy": lambda: z.t().detach().copy_(z),
+        "another order": lambda: z.t().detach().tanh_().add_(z.detach(), alpha=0.5),
         "row": lambda: z.copy_(z[0]),
         "places": lambda: z.scatter_(0, sg.tensor([[0, 1, 2]]), z),
     }
@@ -830,6 +833,15 @@ def test_operands_in_the_same_places_or_in_others(mode: str):
 
     run = change if mode == "eager" else sg.compile(change)
     assert run(sg.arange(9.0).reshape(3, 3)).tolist() == [[10, 8, 14], [10, 8, 14], [14, 10, 16]]
+
+
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+def test_no_memory_is_overwritten_where_there_are_no_elements(mode: str):
+    def change(x):
+        return sg.cos(sg.broadcast_to(x[1:], (2, 0, 3)) * 2).squeeze().masked_fill_(x[1:] > 0, 0.5)
+
+    run = change if mode == "eager" else sg.compile(change)
+    assert run(sg.ones(1, 3)).shape == (2, 0, 3)
 
 
 def test_results_are_not_written_over_a_part_of_an_operand():

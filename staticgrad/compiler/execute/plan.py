@@ -115,6 +115,8 @@ class Plan:
         b.bind_status(self.status)
         self.kept: dict[Node, np.ndarray] = {}
         """Values of host calls that have no buffer, and all values of a strict run."""
+        self.given: dict[Node, np.ndarray] = {}
+        """The feeds of a strict run that don't lie in row-major order, as they lie."""
         self.open = self.open_results()
         if b.stream.stacks:
             weakref.finalize(self, free_stacks, list(b.stream.stacks.values()))
@@ -259,7 +261,8 @@ class Plan:
                 self.busy[0] -= 1
 
     def run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
-        """One run: arrays are C-contiguous, of the planned shapes and dtypes. Returns a fresh array per fetch."""
+        """One run: arrays are of the planned shapes and dtypes, and C-contiguous but for a strict run. Returns a fresh array per
+        fetch."""
         return self.alone(self._run, arrays, store)
 
     def run_watched(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
@@ -278,6 +281,9 @@ class Plan:
 
     def execute(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Run on bound state. Returns the results. The caller holds the lock."""
+        if self.strict:
+            self.given = {node: array for node, array in zip(self.feeds, arrays, strict=True) if not array.flags.c_contiguous}
+            arrays = [copied(array) if node in self.given else array for node, array in zip(self.feeds, arrays, strict=True)]
         if self.reads_numbers:
             self.read_numbers()
         if self.builder.stream.exchanges:
@@ -412,7 +418,7 @@ class Plan:
     def finish(self, arrays: Sequence[np.ndarray]) -> None:
         """Run a plan with host calls or exchanges on the arrays in place, feeds and outputs. The driver stops at each host call
         and resumes after it, in the middle of a loop too."""
-        self.kept.clear()  # of a run that failed
+        self.kept = dict(self.given)  # the rest is of a run that failed
         self._follow(loader.step(*self.call), arrays)
         self.kept = {node: self.kept[node] for _, node in self.open}
 

@@ -154,7 +154,7 @@ def _axes(at: Layout) -> tuple[int, ...] | None:
     are repeated."""
     if at.is_contiguous:
         return None
-    if any(s == 0 and d != 1 for d, s in zip(at.shape, at.strides, strict=True)):
+    if at.repeats:
         return ()
     axes = tuple(sorted(range(len(at.shape)), key=at.strides.__getitem__, reverse=True))
     return axes if at.has_order(axes) else None

@@ -152,7 +152,9 @@ class Deferral:
         if not whole and (large or all(ref.__class__ in NUMBERS for ref in refs)):
             return None
         if large:
-            refs = [self._taken(a._data.copy(), like=a._data) if r is None else r for a, r in zip(args, refs, strict=True)]
+            refs = [
+                self._taken(self.roads.copy(a._data), like=a._data) if r is None else r for a, r in zip(args, refs, strict=True)
+            ]
         if op.fails and not self.passes(op, refs, attrs):
             return None
         step = self.at.latest
@@ -282,7 +284,7 @@ class Deferral:
         if alone:
             node = self._taken(array, array, tensor, former)
         else:
-            node = self._taken(array.copy(), None, tensor, former, array)
+            node = self._taken(self.roads.copy(array), None, tensor, former, array)
             self.copied.setdefault(id(tensor), (node, tensor))
             self.sources[node] = tensor
         if tensor._tracked and tensor._record is None:
@@ -319,7 +321,7 @@ class Deferral:
             fixed = self.fixed and (origin is None or key is not None)
             self.region.source(origin, array, fixed, former)
             self.region.inputs.append(node)
-        self._give(row_major(array), key, node)
+        self._give(array if self.roads.strict else row_major(array), key, node)
         return node
 
     def _give(self, array: ndarray, key: ndarray | None, node: Node) -> None:

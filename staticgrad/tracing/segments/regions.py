@@ -163,12 +163,12 @@ def repeat_step(deferral: Deferral, key: Any, members: list[Any], gradients: dic
         elif kind == "again":
             if source not in deferral.sources:
                 return False
-            arrays.append((deferral.sources[source]._data.copy(), None))
+            arrays.append((deferral.roads.copy(deferral.sources[source]._data), None))
         elif kind == "constant":
             arrays.append((source, None))
         else:
             array = gradients_now.get(id(source), source)._data
-            arrays.append((array, array) if deferral.usable(array) else (array.copy(), None))
+            arrays.append((array, array) if deferral.usable(array) else (deferral.roads.copy(array), None))
     deferral.follow(region, arrays)
     for x, node in region.results:
         value = PendingValue(node, deferral)
@@ -233,7 +233,7 @@ def repeat_backward(deferral: Deferral, root: Any) -> bool:
             continue
         if kind == "again" and source not in deferral.sources:
             return False
-        arrays.append((deferral.sources[source]._data.copy() if kind == "again" else source, None))
+        arrays.append((deferral.roads.copy(deferral.sources[source]._data) if kind == "again" else source, None))
     deferral.follow(region, arrays)
     deferral.numbers += numbers
     for leaf, (_, node) in zip(leaves, region.results, strict=True):

@@ -211,12 +211,17 @@ class Roads:
         self.graph = Graph()
         self.root = RoadNode(None)
         self.numerics, self.passes, self.most = numerics, passes, most
+        self.strict = numerics == "strict"
         self.templates = Templates()
         self.segments: list[Segment] = []
         self.ranges: dict[Node, Range] = {}
         """Of integers for which they were asked."""
         self.layouts: dict[Node, Layout | None] = {}
         """Those of eager mode, of the values for which they were asked."""
+
+    def copy(self, array: np.ndarray) -> np.ndarray:
+        """A copy for a plan. Strict plans add in the order in which elements lie."""
+        return array.copy("K" if self.strict else "C")
 
     def input(self, at: RoadNode, array: np.ndarray, tracked: bool) -> RoadNode:
         """The step that takes an array of this type and layout."""
