@@ -261,7 +261,7 @@ class Plan:
                 self.busy[0] -= 1
 
     def run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
-        """One run: arrays are of the planned shapes and dtypes, and C-contiguous but for a strict run. Returns a fresh array per
+        """One run: arrays are of the planned shapes and dtypes, and C-contiguous but for strict runs. Returns a fresh array per
         fetch."""
         return self.alone(self._run, arrays, store)
 
