@@ -22,7 +22,7 @@ _freed_memory.keep()
 from . import torch_names, version
 from .base.dtypes import ABSENT_DTYPES as _ABSENT_DTYPES
 from .interchange import protocols as _protocols
-from .namespaces.modules import is_module as _is_module
+from .namespaces.modules import MissingName as _MissingName
 from .namespaces.paths import PATHS as _PATHS
 
 _NOW = {
@@ -136,12 +136,7 @@ def __getattr__(name: str) -> Any:
     if name in _ABSENT_DTYPES:
         return _ABSENT_DTYPES[name]
     if name not in _LAZY:
-        more = ""
-        if not _is_module(name):  # an import of a module asks for the name first
-            from .namespaces.advice import advice
-
-            more = advice(name, __all__)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{more}")
+        raise _MissingName(__name__, name, lambda: __all__, "REPLACED")
     value = getattr(importlib.import_module(_LAZY[name], __name__), name)
     globals()[name] = value  # later uses find it without coming here
     return value

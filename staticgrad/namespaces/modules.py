@@ -43,11 +43,6 @@ def is_file(parts: Sequence[str]) -> bool:
     return os.path.isfile(f"{place}.py") or os.path.isfile(os.path.join(place, "__init__.py"))
 
 
-def is_module(name: str) -> bool:
-    """Whether this package has a module of this name."""
-    return name in PATHS or is_file([name])
-
-
 class Finder:
     """Finds the modules of the table below the package's own name, where there are no files of that path."""
 
@@ -109,6 +104,30 @@ class Finder:
         self.fill(made, path, late=True)
 
 
+class MissingName(AttributeError):
+    """A name that a module lacks. The advice what to write instead is looked for when somebody reads the error: programs ask
+    whether a module has a name (`hasattr`), too, and the search goes through large tables.
+
+    names: those that the module has; replaced: a table of `advice.py` by its name, or another one.
+    """
+
+    def __init__(self, module: str, name: str, names: Callable[[], Iterable[str]], replaced: str | Mapping[str, str] = ""):
+        super().__init__(f"module {module!r} has no attribute {name!r}")
+        self.lacking, self.names, self.replaced = name, names, replaced
+
+    def __str__(self) -> str:
+        from . import advice
+
+        table = getattr(advice, self.replaced) if isinstance(self.replaced, str) else self.replaced
+        return super().__str__() + advice.advice(self.lacking, self.names(), table)
+
+    def __reduce__(self) -> Any:
+        return AttributeError, (str(self),)
+
+
+MissingName.__module__, MissingName.__qualname__, MissingName.__name__ = "builtins", "AttributeError", "AttributeError"
+
+
 def fill(module: ModuleType, sources: Sequence[str], otherwise: Callable[[str], Any], late: bool = False) -> None:
     """Let a module have the names of its sources: now those that they have already, on demand those that they import late.
 
@@ -142,9 +161,7 @@ def fill(module: ModuleType, sources: Sequence[str], otherwise: Callable[[str], 
             return names(public=True)
         if len(sources) == 1 and isinstance(spaces()[0], ModuleType) and module.__name__.startswith("staticgrad."):
             return getattr(spaces()[0], name)  # its error says what to write instead
-        from .advice import advice  # large tables, for errors alone
-
-        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}{advice(name, __dir__())}")
+        raise MissingName(module.__name__, name, __dir__, "REPLACED")
 
     def names(public: bool) -> list[str]:
         """The names of all sources."""
@@ -183,10 +200,7 @@ def refusing(
             return value
         if f"{module}.{name}".partition(".")[2] in PATHS:
             return importlib.import_module(f"{module}.{name}")
-        from . import advice  # large tables, for errors alone
-
-        table: Mapping[str, str] = getattr(advice, replaced or "NONE") if isinstance(replaced, str) else replaced
-        raise AttributeError(f"module {module!r} has no attribute {name!r}{advice.advice(name, names, table)}")
+        raise MissingName(module, name, lambda: names, replaced or "NONE")
 
     return __getattr__
 

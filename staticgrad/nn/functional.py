@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..functional import *  # noqa: F403 - the names are listed there
 from ..functional import __all__ as __all__
+from ..namespaces.modules import MissingName
 
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
 
     def __getattr__(name: str) -> Any:
-        from ..namespaces.advice import FUNCTIONAL_REPLACED, advice
-
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice(name, __all__, FUNCTIONAL_REPLACED)}")
+        raise MissingName(__name__, name, lambda: __all__, "FUNCTIONAL_REPLACED")
