@@ -153,7 +153,8 @@ def fill(module: ModuleType, sources: Sequence[str], otherwise: Callable[[str], 
                 if not isinstance(found, (ModuleType, type(None))):
                     own[name] = found
                     return found
-            found = sys.modules.get(full) or otherwise(name)
+            known = sys.modules.get(module.__name__) is module  # not those of another library, once a front is closed
+            found = (sys.modules.get(full) if known else None) or otherwise(name)
             if found is not None:
                 own[name] = found
                 return found

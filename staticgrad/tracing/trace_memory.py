@@ -323,12 +323,12 @@ class TraceMemory:
                 self._follow(moved, memory_now)
         if same_memory and self.tracer.retained:
             self.tracer.keep_retained(former, x.node)
-        taped = recorded and x.node in self.tracer.tracked
-        if taped:
+        noted = recorded and x.node in self.tracer.tracked
+        if noted:
             self.taped_as[x.node] = value.node
-        if taped or self.tracer.retained:  # as on a tape: a gradient's terms come in the order of the operations
-            views = [view for view in _alive(self.aliases) if isinstance(view, TracedView) and view.root is x]
-            for view in sorted(views, key=lambda view: view is not written):
+        if noted or self.tracer.retained:  # as on a tape: a gradient's terms come in the order of the operations
+            others = [view for view in _alive(self.aliases) if isinstance(view, TracedView) and view.root is x]
+            for view in sorted(others, key=lambda view: view is not written):
                 if not view.unrecorded and view.part is None:  # those raise when they are used
                     view.node  # noqa: B018 - its present value
 

@@ -22,7 +22,9 @@ from staticgrad.namespaces.torch_version import TorchVersion
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def test_modules_of_a_front_that_is_closed_are_its_own():
+def test_modules_of_a_front_that_is_closed_are_its_own(monkeypatch):
+    for name in ("torch", "torch.optim"):  # as those of PyTorch, where it has been imported
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     with sg.as_torch() as torch:
         pass
     assert torch.optim.Adam is sg.optim.Adam
