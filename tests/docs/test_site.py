@@ -155,6 +155,9 @@ SEARCHES = {
     "deploy without python": "recipes/ship/",
     "why does it recompile": "debugging/#retraces",
     "time series forecasting": "recipes/forecaster/",
+    "profile training": "questions/#profile-training-what-takes-the-time",
+    "number of threads": "questions/#the-number-of-threads",
+    "progress bar": "questions/#a-progress-bar",
 }
 """What people search for, and the address that has to come first."""
 
