@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,16 @@ def integer(*shape: int, low: int, high: int) -> Arg:
 
 def boolean(*shape: int) -> Arg:
     return Arg(shape, kind="bool")
+
+
+def sweep(cases: Iterable[Any], kept: Callable[[int, Any], bool]) -> list[Any]:
+    """Parameters of a test, of which `pytest` takes those that are kept, by their numbers or themselves, and `pytest -m sweep`
+    the others. A tuple is a row of parameters."""
+
+    def swept(case: Any) -> Any:
+        return pytest.param(*(case if type(case) is tuple else (case,)), marks=pytest.mark.sweep)
+
+    return [case if kept(i, case) else swept(case) for i, case in enumerate(cases)]
 
 
 def rng_of(name: str) -> np.random.Generator:

@@ -8,11 +8,12 @@ import pytest
 
 from staticgrad.compiler.passes import subgraphs
 from tests import fuzz_pairs as fuzz
+from tests.helpers import sweep
 
 PART = 8
 
 
-@pytest.mark.parametrize("first", range(0, 24, PART))
+@pytest.mark.parametrize("first", sweep(range(0, 24, PART), lambda i, _: i == 0))
 def test_each_block_has_its_own_values(first: int):
     found = [fuzz.examine(0, number, Counter()) for number in range(first, first + PART)]
     assert not any(found), "\n".join(text for text in found if text is not None)

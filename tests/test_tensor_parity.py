@@ -15,7 +15,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.errors import StaticgradError
-from tests.helpers import assert_close
+from tests.helpers import assert_close, sweep
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:indexing a 0-dim tensor with:FutureWarning"),
@@ -165,8 +165,10 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("kind", VALUES)
+WAYS = [(kind, mode) for kind in VALUES for mode in MODES]
+
+
+@pytest.mark.parametrize(("kind", "mode"), sweep(WAYS, lambda _, way: "matrix" in way or "compiled" in way))
 def test_as_eager_or_an_error_that_helps(kind, mode):
     """A matrix with all arguments that eager mode takes; other kinds with the first and the last ones."""
     wanted = {case: value for case, value in expected(kind).items() if case[0] not in RANDOM}
