@@ -21,6 +21,7 @@ import pytest
 
 import staticgrad as sg
 from tests.browser import drivers
+from tests.helpers import sweep
 from tools.example_runs import reference
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -216,7 +217,7 @@ return innerWidth < 700 ? tables.filter((one) => one.scrollWidth > one.clientWid
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("page", ["costs/", *LOOKED_AT])
+@pytest.mark.parametrize("page", sweep(["costs/", *LOOKED_AT], lambda i, _: i % 3 == 0))
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_an_accessibility_checker_finds_nothing(browser, address, page, scheme):
     """axe-core's rules of WCAG 2.1 and its best practices: contrast, labels, order of headings, roles, the keyboard.
@@ -248,7 +249,7 @@ def test_colors_are_the_systems_until_a_reader_chooses(browser, address):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("query", SEARCHES)
+@pytest.mark.parametrize("query", sweep(SEARCHES, lambda i, _: i % 6 == 0))
 def test_the_search_finds_first(browser, address, query):
     from selenium.common.exceptions import TimeoutException
     from selenium.webdriver.support.wait import WebDriverWait
