@@ -90,6 +90,14 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     interpret_plans(monkeypatch)
 
 
+@pytest.fixture
+def few_kernels(request: pytest.FixtureRequest) -> None:
+    """NumPy runs the plans of seven tests in eight, and kernels those of the eighth: for tables of cases of what graphs are
+    made of. Which they are follows from their names."""
+    if zlib.crc32(request.node.nodeid.encode()) % 8:
+        request.getfixturevalue("interpreted")
+
+
 @pytest.fixture(autouse=True, scope="module")
 def nothing_is_left() -> None:
     """Each file begins without random tensors in

@@ -57,7 +57,7 @@ def gradients(wrap, kind, dtype):
     return [(value.dtype, value.detach().numpy()) for value in found]
 
 
-NATIVE = ("list", "dict", "a dataclass")
+NATIVE = ("list", "a dataclass")
 """Containers whose steps run as machine code. NumPy runs the plans of the others, which compute the same."""
 
 CASES = [

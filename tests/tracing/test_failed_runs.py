@@ -140,6 +140,7 @@ def calls():
     return [(i, sg.tensor([1.0, 0.5, 2.0])) for i in (GOOD, BAD, BAD, GOOD, BAD, GOOD)]
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("failing", FAILING)
 def test_effects_before_an_error_are_kept_and_those_after_it_are_not_there(failing, mode):
@@ -158,6 +159,7 @@ def test_effects_before_an_error_are_kept_and_those_after_it_are_not_there(faili
     assert history(sg.compile(step, **MODES[mode]), calls()) == history(step, calls())
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("before", [True, False])

@@ -92,6 +92,7 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.parametrize("place", ["argument", "leaf", "result", "state"])
 @pytest.mark.parametrize("mode", MODES)
 def test_views(mode: str, place: str):
@@ -354,6 +355,7 @@ ITERATORS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ITERATORS)
 def test_iterators(name: str, mode: str):
@@ -798,6 +800,7 @@ def test_a_trace_that_alone_raises_is_told():
         assert w.tolist() == [i + 2.0] * 2
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", PROGRAMS)

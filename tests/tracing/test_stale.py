@@ -1183,6 +1183,7 @@ def history_of(make: Any, wrap: Any, rows: Iterable[int] | None = None) -> tuple
     return found, run
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.parametrize("make", ROWS.values(), ids=ROWS)
 def test_state_and_change(make):
     expected, _ = history_of(make, lambda f: f)
@@ -1207,6 +1208,7 @@ ONLY_WATCHED = {
 """Rows whose state only the instructions show: without watching these, the step runs in segments."""
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.parametrize("on_break", ["split", "eager"])
 @pytest.mark.parametrize("name", ROWS)
 def test_state_and_change_without_watching_instructions(name, on_break, monkeypatch):
@@ -1218,6 +1220,7 @@ def test_state_and_change_without_watching_instructions(name, on_break, monkeypa
     assert (run.segmented is not None) == (name in ONLY_WATCHED), run.segmented and str(run.segmented.why)
 
 
+@pytest.mark.usefixtures("interpreted")
 @pytest.mark.parametrize("unknown", [*sorted([*mentions.LOAD_NAMES, *mentions.LOAD_ATTRIBUTES]), "STORE_ATTR", "STORE_GLOBAL"])
 def test_state_and_change_with_an_instruction_that_nobody_knows(unknown, monkeypatch):
     """As on a Python that is to come: what such an instruction does can't be told."""
@@ -1283,6 +1286,7 @@ KEEP_A_SHAPE = {"columns", "hidden_state"}
 """Rows whose state has the shape of their argument."""
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.parametrize("watcher", ["strict", "portable"])
 @pytest.mark.parametrize("make", [ROWS[name] for name in sorted({*ROWS} - KEEP_A_SHAPE)], ids=sorted({*ROWS} - KEEP_A_SHAPE))
 def test_state_and_change_while_each_call_has_another_shape(make, watcher, monkeypatch):

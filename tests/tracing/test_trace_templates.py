@@ -15,7 +15,7 @@ from staticgrad import functional as F
 from staticgrad import nn, optim
 from tests.helpers import assert_same
 
-pytestmark = pytest.mark.usefixtures("refusing")
+pytestmark = pytest.mark.usefixtures("refusing", "few_kernels")
 
 SIZES = (5, 7, 12, 9, 1, 30, 0, 6, 2, 8)
 """Of the batch: the second is traced over symbols, the third needs no trace if the function allows it."""

@@ -12,6 +12,8 @@ import pytest
 import staticgrad as sg
 from tests.helpers import assert_same
 
+pytestmark = pytest.mark.usefixtures("few_kernels")
+
 MODES: dict[str, dict[str, Any]] = {"compiled": {}, "strict": {"numerics": "strict"}, "segments": {"on_break": "split"}}
 W = sg.tensor(np.random.default_rng(0).standard_normal((19, 17)), dtype=sg.float32, requires_grad=True)
 X = W.detach()

@@ -11,7 +11,7 @@ import pytest
 import staticgrad as sg
 from tests.helpers import raised
 
-pytestmark = pytest.mark.usefixtures("refusing")
+pytestmark = pytest.mark.usefixtures("refusing", "few_kernels")
 
 PROGRAMS: list[Callable[..., Any]] = []
 
