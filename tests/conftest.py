@@ -100,14 +100,10 @@ def few_kernels(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def nothing_is_left() -> None:
-    """Each file begins without random tensors in
-    garbage, for which eager operations take the longer way. Its garbage collections don't traverse what others left in
-    caches: a million objects at the end of a run."""
+    """Each file begins without marked random tensors, for which eager operations take the longer way. Its garbage collections
+    don't traverse what others left in caches: a million objects at the end of a run."""
     gc.collect()
-    if frontends.tracing:  # what was frozen while it was in use may be garbage now
-        gc.unfreeze()
-        gc.collect()
-    if frontends.tracing:  # random tensors that a cache keeps
+    if frontends.tracing:  # random tensors that a cache keeps, or what was frozen while it was in use
         sg.reset_default_graph()
     gc.freeze()
 
