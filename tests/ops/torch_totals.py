@@ -24,7 +24,15 @@ import staticgrad as sg
 from staticgrad.operators import Symbol
 from tests.ops import test_torch_ops, torch_samples
 
-REFUSALS = ("not changed in place", "only variables have a value to change", "TraceError", "DataDependentError", "NeedsValue", "UnknownExtentError", "NoGraphError")
+REFUSALS = (
+    "not changed in place",
+    "only variables have a value to change",
+    "TraceError",
+    "DataDependentError",
+    "NeedsValue",
+    "UnknownExtentError",
+    "NoGraphError",
+)
 PAGE = Path(__file__).parents[2] / "docs" / "numerics.md"
 HEADING = "| samples | eager | compiled | graph |\n|---|---|---|---|\n"
 COLUMNS = ("eager", "compiled", "graph")
