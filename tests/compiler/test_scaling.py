@@ -16,7 +16,7 @@ from staticgrad import nn, optim
 from staticgrad.compiler.execute import plan as plans
 from tests.compiler.helpers import without_machine_code
 
-SMALL, LARGE = 270, 1080
+SMALL, LARGE = 300, 1200
 """Nodes, more or less; the larger graphs are deeper than Python's stack where they are deep."""
 RATIO = 5.5
 """Of the calls that the two take: 4 in proportion, 16 by the square."""
