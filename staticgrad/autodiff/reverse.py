@@ -31,8 +31,8 @@ def gradients(
     """d(sum of grad_ys * ys) / dx for each x; None where no y depends on x.
 
     Nothing flows past `stop_gradients`. hooks: by node, called with the complete cotangent of its value; the result takes its
-    place. saved: (result, operands) of a node as its rules see them. same: for values of one leaf, the first of them, whose
-    cotangent is that of all. Raises GradientError for a y or x that is not floating.
+    place. saved: (result, operands) of a node as its rules see them. same: for values of one leaf or record, the first of them,
+    whose cotangent is that of all. Raises GradientError for a y or x that is not floating.
     """
     graph = ys[0].graph
 
@@ -50,7 +50,10 @@ def gradients(
     wanted |= {node for node, first in same.items() if first in wanted}
     stops = {s.node for s in stop_gradients}
     seeds = _seeds(ys, grad_ys)
-    order = graph.reaching([y.node for y in ys], stop=stops)
+    ends = [y.node for y in ys]
+    order = graph.reaching(ends, stop=stops)
+    if same:  # a first one has its place in the order though no y depends on it
+        order = graph.reaching([*ends, *{same[node] for node in order if node in same}], stop=stops)
     needed = between(order, partial(_flows, stops), wanted)
     pull = _Gradients(order, wanted, needed, hooks, saved, same)
     for node, seed in seeds.items():

@@ -60,7 +60,7 @@ def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None
     """`backward` of one or several roots. Raises GradientError; no gradient is changed when it does."""
     checked = request(TracedMode(tracer), "backward", tensors, seeds, inputs, retain_graph, create_graph)
     order = tracer.graph.reaching([root.node for root in checked.roots])
-    same = _firsts(tracer, order, checked.roots)
+    same = _firsts(tracer, order)
     if checked.targets is None:
         wanted = [(tracer.leaves[node], node) for node in order if node in tracer.leaves and same.get(node, node) is node]
         for given, leaf in tracer.arguments:
@@ -92,7 +92,7 @@ def grad(
     checked = request(TracedMode(tracer), "grad", outputs, seeds, inputs, retain_graph, create_graph)
     assert checked.targets is not None
     order = tracer.graph.reaching([root.node for root in checked.roots])
-    same = _firsts(tracer, order, checked.roots)
+    same = _firsts(tracer, order)
     wanted = _versions(tracer, checked.targets, order, same)
     parts = _gradients(tracer, checked.roots, checked.seeds, order, [node for _, node in wanted], create_graph, same)
     _note_passed_on(tracer, parts, checked.seeds)
@@ -120,23 +120,22 @@ def _key(tracer: Tracer, target: Traced) -> Any:
     return tracer.leaves.get(target.node, target)
 
 
-def _firsts(tracer: Tracer, order: Sequence[Node], roots: Sequence[Traced]) -> dict[Node, Node]:
+def _firsts(tracer: Tracer, order: Sequence[Node]) -> dict[Node, Node]:
     """For each value that a leaf has had, and those that share a record on eager mode's tape, the first: as eager mode does, a
     backward pass adds the cotangents of all in one sum. Beside loops there is a sum for each value, for strict numerics, which
     repeat their derivation."""
     if any(isinstance(node.op.emit, Region) for node in order):
         return {}
     taped_as, leaves = tracer.memory.taped_as, tracer.leaves
-    records, firsts = set(taped_as.values()), dict[Any, Node]()
-    flows = tracer.graph.reaching([root.node for root in roots], stop=set(untracked(tracer, order))) if records else ()
-    reached = set(flows)
-    found: dict[Node, Node] = {}
+    firsts, found = dict[int, Node](), dict[Node, Node]()
     for node in order:
-        record = node
-        while record in taped_as:
-            record = taped_as[record]
-        if node in leaves or (record in records and node in reached):
-            found[node] = firsts.setdefault(id(leaves[node]) if node in leaves else record, node)
+        if node in leaves:
+            found[node] = firsts.setdefault(id(leaves[node]), node)
+        elif node in taped_as:
+            record = node
+            while record in taped_as:
+                record = taped_as[record]
+            found[node] = record
     return found
 
 
