@@ -55,6 +55,14 @@ def cut(x: Any) -> Any:
     return sg.sin(y).sum()
 
 
+def cut_before_a_sum(x: Any) -> Any:
+    """Its gradient is a number that is repeated, before the cut and after it."""
+    y = (x + 0.5)[None] @ x[None].T
+    s = sg.mean(y)
+    y.detach().mul_(s)
+    return sg.grad(sg.sin(s), [x])[0]
+
+
 def changed_view(x: Any) -> Any:
     """The view that changes is read again at once: its gradient comes before those of later operations."""
     y = sg.sum(x, 0)
@@ -83,7 +91,7 @@ def changed_by_result(x: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("step", "turned"), [
-    (cut, False), (cut, True), (changed_view, False), (changed_view, True), (changed_leaf, False),
+    (cut, False), (cut, True), (cut_before_a_sum, False), (changed_view, False), (changed_view, True), (changed_leaf, False),
     (changed_by_result, False), (changed_by_result, True),
 ])  # fmt: skip
 def test_sums_have_the_order_of_eager_mode(step: Any, turned: bool, dtype: Any):

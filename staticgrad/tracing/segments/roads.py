@@ -220,7 +220,10 @@ class Roads:
         """Those of eager mode, of the values for which they were asked."""
 
     def copy(self, array: np.ndarray) -> np.ndarray:
-        """A copy for a plan. Strict plans add in the order in which elements lie."""
+        """A copy for a plan. Strict plans add in the order in which elements lie, repeated ones too."""
+        if self.strict and 0 in array.strides:
+            part = array[tuple([slice(0, 1) if step == 0 else slice(None) for step in array.strides])]
+            return np.broadcast_to(part.copy("K"), array.shape)
         return array.copy("K" if self.strict else "C")
 
     def input(self, at: RoadNode, array: np.ndarray, tracked: bool) -> RoadNode:
