@@ -14,6 +14,7 @@ from benchmarks import __main__ as command
 from benchmarks import warmup
 from benchmarks.programs import PROGRAMS
 from benchmarks.registry import CASES
+from tests.helpers import sweep
 
 
 def run(times: list[int], mode: str, cache: str = "", variant: str = "", busy: bool = False) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def test_the_cases_are_those_of_the_registries():
     assert warmup.variants("digits", "session") == ("run",)
 
 
-@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
+@pytest.mark.parametrize("busy", sweep([False, True], lambda _, busy: not busy), ids=["idle", "busy"])
 def test_the_command(busy: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     pytest.importorskip("tqdm")
     pytest.importorskip("matplotlib")

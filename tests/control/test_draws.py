@@ -14,6 +14,8 @@ from staticgrad.ops.random import stream_seed
 from tests.control.programs import Case, agree, both, compiled, derived, drawn, in_session, tensors
 from tests.helpers import real
 
+pytestmark = pytest.mark.usefixtures("few_kernels")
+
 C, W, X = real(2, 3), real(3, 3, low=-0.7, high=0.7), real(4, 2, 3)
 
 

@@ -14,6 +14,8 @@ pytest.importorskip("mpi4py")
 sys.path.insert(0, str(Path(__file__).parent))
 from test_two_processes import launch
 
+from tests.helpers import sweep
+
 PROGRAM = Path(__file__).parent / "memory_program.py"
 PARAMETERS = 4 * 3 * (1024 * 1024 + 1024)
 
@@ -21,7 +23,10 @@ PARAMETERS = 4 * 3 * (1024 * 1024 + 1024)
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux's peaks of memory")
 @pytest.mark.parametrize(
     ("mode", "shard", "least"),
-    [("compiled", "", 4), ("compiled", "optimizer", 3), ("compiled", "gradients", 2.6), ("session", "gradients", 2)],
+    sweep(
+        [("compiled", "", 4), ("compiled", "optimizer", 3), ("compiled", "gradients", 2.6), ("session", "gradients", 2)],
+        lambda _, case: case[1] == "gradients",
+    ),
 )
 def test_peak_of_memory(monkeypatch, mode, shard, least):
     """least: the parameters, and what each process holds besides, as multiples of them: gradients, and two slots of its own."""

@@ -5,6 +5,8 @@ import pytest
 
 import staticgrad as sg
 
+pytestmark = pytest.mark.usefixtures("few_kernels")
+
 MODES = {"default": {}, "strict": {"numerics": "strict"}, "split": {"on_break": "split"}}
 CHANGES = {
     "detached": lambda w: w.detach().mul_(1.5),

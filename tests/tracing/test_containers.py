@@ -537,9 +537,9 @@ def test_changes_in_a_step(kind, place, mode):
 
 
 def some(changes, number):
-    """A third of the changes, which depends on the number: every change meets every kind in some ways, and every way in some
+    """A quarter of the changes, which depends on the number: every change meets every kind in some ways, and every way in some
     kinds."""
-    return {name: change for i, (name, change) in enumerate(changes.items()) if (i + number) % 3 == 0}
+    return {name: change for i, (name, change) in enumerate(changes.items()) if (i + number) % 4 == 0}
 
 
 def changed_between_calls(wrap, make, change, as_argument):

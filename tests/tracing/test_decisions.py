@@ -124,6 +124,7 @@ def run(program, compiles, dtype, calls=12):
     return [found, state["log"], [state["best"], state["bad"]], [flat(p) for p in model.parameters()]], step
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.parametrize("dtype", [sg.float32, sg.float64])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_roads_agree_with_eager_mode(program, dtype):

@@ -271,6 +271,7 @@ OF_CONSTANTS = {
 }
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.parametrize("name", OF_CONSTANTS)
 @pytest.mark.parametrize("mode", MODES)
 def test_what_fails_for_constants_fails_in_each_run(name, mode):

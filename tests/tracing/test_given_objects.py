@@ -16,6 +16,8 @@ import pytest
 import staticgrad as sg
 from tests.helpers import assert_same
 
+pytestmark = pytest.mark.usefixtures("few_kernels")
+
 CALLS = 6
 W = sg.tensor(np.linspace(-1, 1, 12).reshape(4, 3), dtype=sg.float32, requires_grad=True)
 

@@ -375,6 +375,7 @@ class Three:
     a = b = c = None
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.parametrize("mode", ["compiled", "segments"])
 @pytest.mark.parametrize("name", AS_EAGERLY)
 def test_as_eagerly(name, mode):

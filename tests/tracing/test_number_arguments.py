@@ -11,6 +11,8 @@ import pytest
 
 import staticgrad as sg
 
+pytestmark = pytest.mark.usefixtures("few_kernels")
+
 CALLS = 24
 
 

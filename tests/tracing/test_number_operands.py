@@ -8,6 +8,8 @@ import pytest
 import staticgrad as sg
 from staticgrad.errors import DivisionError, DTypeError
 
+pytestmark = pytest.mark.usefixtures("few_kernels")
+
 MODES = {"default": {}, "strict": {"numerics": "strict"}, "split": {"on_break": "split"}}
 OPERATORS = (operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow)
 TENSORS = {

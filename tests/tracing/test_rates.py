@@ -10,6 +10,8 @@ import pytest
 import staticgrad as sg
 from staticgrad import nn, optim
 
+pytestmark = pytest.mark.usefixtures("few_kernels")
+
 READS = {
     "item": lambda optimizer, rates: optimizer.param_groups[0]["lr"],
     "get": lambda optimizer, rates: optimizer.param_groups[0].get("lr"),

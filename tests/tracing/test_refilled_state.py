@@ -16,6 +16,8 @@ from staticgrad import functional as F
 from staticgrad import nn, optim
 from tests.helpers import assert_same
 
+pytestmark = pytest.mark.usefixtures("few_kernels")
+
 CALLS = 12
 
 

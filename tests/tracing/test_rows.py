@@ -13,7 +13,7 @@ from staticgrad import nn, optim
 from staticgrad.static import Session, Variable, assign_sub, global_variables_initializer, gradients, placeholder
 from tests.helpers import RTOL, assert_close
 
-pytestmark = pytest.mark.usefixtures("refusing")
+pytestmark = pytest.mark.usefixtures("refusing", "few_kernels")
 
 ENTRIES, WIDTH, CLASSES = 50, 8, 3
 OPTIMIZERS = {

@@ -631,6 +631,7 @@ def of_text(text: str, names: dict[str, Any]) -> Callable[[Any], Any]:
     return step
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", OTHER_MEMORY)
 def test_other_memory(name: str, mode: str):

@@ -10,6 +10,8 @@ import pytest
 import staticgrad as sg
 from tests.helpers import assert_same
 
+pytestmark = pytest.mark.usefixtures("few_kernels")
+
 MODES = {"default": {}, "strict": {"numerics": "strict"}, "split": {"on_break": "split"}}
 
 

@@ -14,6 +14,8 @@ import staticgrad as sg
 from staticgrad import nn, optim
 from staticgrad.nn import functional as F
 
+pytestmark = pytest.mark.usefixtures("few_kernels")
+
 X = np.random.default_rng(0).standard_normal((8, 3)).astype("float32")
 Y = np.array([0, 1, 1, 0, 1, 0, 0, 1])
 CALLS = 6

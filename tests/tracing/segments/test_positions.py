@@ -11,6 +11,8 @@ import pytest
 import staticgrad as sg
 from tests.helpers import assert_same
 
+pytestmark = pytest.mark.usefixtures("few_kernels")
+
 X = sg.tensor(np.random.default_rng(0).standard_normal((7, 6)), dtype=sg.float32)
 
 

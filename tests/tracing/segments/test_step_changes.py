@@ -146,6 +146,7 @@ CHANGES = [
 ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.parametrize("change", CHANGES)
 def test_changes_between_calls(change, capsys):
     assert_agreement(changed(change), capsys)

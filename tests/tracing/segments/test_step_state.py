@@ -246,6 +246,7 @@ CASES = [
 ]
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.parametrize("make", CASES)
 def test_steps_agree_with_eager_mode(make, capsys):
     assert_agreement(make, capsys)

@@ -384,6 +384,7 @@ CASES = [
 ]
 
 
+@pytest.mark.usefixtures("few_kernels")
 @pytest.mark.filterwarnings("ignore:step took another road in each of its latest")
 @pytest.mark.parametrize("make", CASES)
 def test_steps_agree_with_eager_mode(make, capsys):

@@ -71,8 +71,8 @@ def run(wrap, function, dtype, mode):
 )  # second gradients of small groups are too ill-conditioned for float32
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=[*FUNCTIONS])
 def test_values_gradients_and_nodes_are_those_of_eager_mode(request: pytest.FixtureRequest, function, dtype, mode):
-    """Plans are machine code where there are first gradients, and the same graphs are run by NumPy in the other modes."""
-    if mode != "first":
+    """Plans of every second function are machine code where there are first gradients, and NumPy runs the others."""
+    if mode != "first" or [*FUNCTIONS.values()].index(function) % 2:
         request.getfixturevalue("interpreted")
     found, log = run(lambda step: sg.compile(step, on_break="split"), function, dtype, mode)
     expected, names = run(lambda step: step, function, dtype, mode)
