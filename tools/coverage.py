@@ -274,15 +274,14 @@ def recorded(calls: list[int]) -> Iterator[None]:
 
 def table() -> dict[int, list[Run]]:
     """The rows of the op-case table by the id of the function that they say most about: a row of the function itself, or else
-    one that calls no other function, or else any that calls it. Each row has run before its calls are recorded, so that no
-    module that a call imports keeps what records."""
+    one that calls as few other functions as any. Each row has run before its calls are recorded, so that no module that a call
+    imports keeps what records."""
     from tests.ops.cases import CASES
     from tests.ops.test_cases import draw
 
     public = {id(value) for space in public_spaces() for value in space.values()}
     itself: dict[int, list[Run]] = {}
-    alone: dict[int, list[Run]] = {}
-    among: dict[int, list[Run]] = {}
+    among: dict[int, dict[int, list[Run]]] = {}
     for case in CASES:
         run = Run(case.fn, draw(case, case.samples[0], case.dtypes[-1]))
         if id(case.fn) in public:
@@ -293,8 +292,8 @@ def table() -> dict[int, list[Run]]:
         with recorded(calls):
             case.fn(*map(sg.tensor, run.arrays))
         for key in set(calls):
-            (alone if len(set(calls)) == 1 else among).setdefault(key, []).append(run)
-    return {**among, **alone, **itself}
+            among.setdefault(key, {}).setdefault(len(set(calls)), []).append(run)
+    return {**{key: by_count[min(by_count)] for key, by_count in among.items()}, **itself}
 
 
 def public_spaces() -> list[dict[str, Any]]:

@@ -8,8 +8,9 @@ import numpy as np
 
 from ..base.logs import warn
 from ..base.types import Shape
+from ..eager import Tensor as EagerTensor
 from ..errors import ArgumentError, DTypeError
-from ..operators import F, Tensor, TensorLike, misuse
+from ..operators import F, Tensor, TensorLike, misuse, state
 from ..ops.settings import operand, size_text
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -65,6 +66,14 @@ def check_floating(name: str, role: str, x: Any, kinds: str = "f") -> None:
     """Raises DTypeError. kinds: of the dtypes that are taken."""
     if x.dtype.kind not in kinds:
         raise DTypeError(f"{name}: the {role} must be floating, got {x.dtype}", "cast it: x.astype(sg.float32)")
+
+
+def value_of(x: Any) -> np.ndarray | None:
+    """The array of an eager operand. None of a graph or while tracing: a run may have other values."""
+    if state.tracer is not None or state.inside:
+        return None
+    found = x._data if isinstance(x, EagerTensor) else x
+    return found if isinstance(found, np.ndarray) else None
 
 
 def regression_pair(name: str, input: TensorLike, target: TensorLike, kinds: str = "f") -> tuple[Tensor, Tensor]:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..base.types import FLOATING, int64, is_number, shape_text
-from ..eager import Tensor as EagerTensor
 from ..eager.calls.composites import check_operands, composite
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Operators, Tensor, TensorLike, apply, autocasts, spelled, state
+from ..operators import F, Operators, Tensor, TensorLike, apply, autocasts, spelled
 from ..ops.control.scan import scan
 from ..ops.elementwise import written
 from ..ops.gathering import along_op, bounded
@@ -19,7 +18,7 @@ from ..ops.operands import dtype_of
 from ..ops.pointwise import saving_op
 from ..ops.settings import operand
 from ..ops.softmax import logistic_loss
-from .checks import check_floating, check_reduction, fitting, legacy_reduction, reduced
+from .checks import check_floating, check_reduction, fitting, legacy_reduction, reduced, value_of
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "linear_cross_entropy", "multi_margin_loss",
@@ -118,11 +117,8 @@ def _none_equal(target: Any, value: int) -> bool:
     """Whether eager values show that no target has the value. False of a graph or while tracing: a run may have other ones."""
     if target.dtype.kind == "u" and value < 0:
         return True
-    if state.tracer is not None or state.inside:
-        return False
-    if isinstance(target, EagerTensor):
-        target = target._data
-    return isinstance(target, np.ndarray) and not np.count_nonzero(target == value)
+    known = value_of(target)
+    return known is not None and not np.count_nonzero(known == value)
 
 
 def _check_ignored(name: str, ignore_index: Any) -> int:
@@ -298,7 +294,6 @@ def _targets(name: str, input: TensorLike, target: TensorLike) -> tuple[Tensor, 
 
 
 @spelled
-@composite
 def binary_cross_entropy(
     input: TensorLike, target: TensorLike, weight: TensorLike | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -306,13 +301,28 @@ def binary_cross_entropy(
     """-(t log(p) + (1 - t) log(1 - p)) of probabilities p, whose logarithms are at least -100; reduced over all elements.
 
     input: floating, any shape; target: the same shape; weight: factors, broadcast. Raises ShapeError, DTypeError,
-    ArgumentError. `binary_cross_entropy_with_logits` takes what sigmoid would be applied to, and is exact there.
+    ArgumentError, eagerly for probabilities outside [0, 1], too, where the loss is NaN in a graph or compiled code.
+    `binary_cross_entropy_with_logits` takes what sigmoid would be applied to, and is exact there.
 
     Examples:
         >>> F.binary_cross_entropy(sg.tensor([0.9, 0.2]), sg.tensor([1.0, 0.0]))
         tensor(0.1643)
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
+    loss = _binary_cross_entropy(input, target, weight, reduction)
+    value = value_of(loss)
+    if value is not None and np.isnan(value).any() and not _within_unit(value_of(operand(input))):
+        raise ArgumentError("all elements of input should be between 0 and 1", "sigmoid makes probabilities of scores")
+    return loss
+
+
+def _within_unit(known: np.ndarray | None) -> bool:
+    """Whether values are probabilities, as far as they are at hand."""
+    return known is None or bool(np.all((known >= 0) & (known <= 1)))
+
+
+@composite
+def _binary_cross_entropy(input: TensorLike, target: TensorLike, weight: TensorLike | None, reduction: str) -> Tensor:
     x, t = _targets("binary_cross_entropy", input, target)
     loss = _cross_entropy(x, t)
     return reduced(loss if weight is None else loss * operand(weight), reduction)

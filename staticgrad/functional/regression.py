@@ -14,7 +14,7 @@ from ..operators import F, Operators, Tensor, TensorLike, spelled
 from ..ops.linear_algebra.norms import vector_norm
 from ..ops.operands import promoted
 from ..ops.settings import operand
-from .checks import check_floating, check_reduction, fitting, legacy_reduction, reduced, regression_pair
+from .checks import check_floating, check_reduction, fitting, legacy_reduction, reduced, regression_pair, value_of
 
 __all__ = [
     "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss",
@@ -191,7 +191,6 @@ def poisson_nll_loss(
 
 
 @spelled
-@composite
 def gaussian_nll_loss(
     input: TensorLike, target: TensorLike, var: TensorLike | float, full: bool = False, eps: float = 1e-6,
     reduction: str = "mean",
@@ -199,15 +198,24 @@ def gaussian_nll_loss(
     """(log(var) + (input - target)**2 / var) / 2, with var at least eps; reduced over all elements.
 
     var: a number, of the input's shape, or of that with one extent 1 or without the last axis. full: with log(2 pi) / 2.
-    The gradient passes where var is below eps. Raises ShapeError, ArgumentError (for a negative variance, too, where values
-    are at hand). Source: Nix and Weigend, "Estimating the mean and variance of the target probability distribution", 1994.
+    The gradient passes where var is below eps. Raises ShapeError, ArgumentError, for a negative variance eagerly and for that
+    of a number in every mode. Source: Nix and Weigend, "Estimating the mean and variance of the target probability
+    distribution", 1994.
     """
+    known = var if isinstance(var, (int, float)) else value_of(operand(var))
+    if known is not None and np.any(np.less(known, 0)):
+        raise ArgumentError("var has negative entry/entries")
+    return _gaussian_nll_loss(input, target, var, full, eps, reduction)
+
+
+@composite
+def _gaussian_nll_loss(
+    input: TensorLike, target: TensorLike, var: TensorLike | float, full: bool, eps: float, reduction: str
+) -> Tensor:
     check_reduction(reduction)
     input, target = operand(input), operand(target)
     check_floating("gaussian_nll_loss", "input", input)
     if not isinstance(var, Operators) and is_number(var):
-        if isinstance(var, (int, float)) and var < 0:
-            raise ArgumentError("var has negative entry/entries")
         var = F.ones_like(input) * var
     var = operand(var)
     if not fitting(var.shape, input.shape):

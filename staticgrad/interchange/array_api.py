@@ -1,7 +1,7 @@
 """The functions of the Python array API standard, for `x.__array_namespace__()`: its names, arguments and results.
 
-Most are functions of this library under the standard's name. uint16, uint32 and uint64 are absent; the default
-floating dtype is float32, which the standard leaves open.
+Most are functions of this library under the standard's name. The default floating dtype is float32, which the standard leaves
+open.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from .. import fft as _fft
 from .. import linalg as _linalg
 from ..base.devices import CPU
+from ..base.dtypes import uint16, uint32, uint64
 from ..base.types import bool_ as bool
 from ..base.types import complex64, complex128, float32, float64, get_default_dtype, int8, int16, int32, int64, uint8
 from ..eager import arange as _arange
@@ -38,8 +39,9 @@ Array = Any
 __array_api_version__ = "2024.12"
 e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
 DTYPES = {
-    "bool": bool, "int8": int8, "int16": int16, "int32": int32, "int64": int64, "uint8": uint8, "float32": float32,
-    "float64": float64, "complex64": complex64, "complex128": complex128,
+    "bool": bool, "int8": int8, "int16": int16, "int32": int32, "int64": int64, "uint8": uint8, "uint16": uint16,
+    "uint32": uint32, "uint64": uint64, "float32": float32, "float64": float64, "complex64": complex64,
+    "complex128": complex128,
 }  # fmt: skip
 
 SAME = (
@@ -389,8 +391,8 @@ argmax, argmin = _position("argmax"), _position("argmin")
 
 
 def _summed(x: Array, dtype: Any) -> Any:
-    """The dtype of a sum: that of the operand, and int64 for small integers."""
-    return dtype if dtype is not None else x.dtype if x.dtype.kind in "fc" else int64
+    """The dtype of a sum: that of the operand, and int64 or uint64 for small integers."""
+    return dtype if dtype is not None else x.dtype if x.dtype.kind in "fc" else uint64 if x.dtype.kind == "u" else int64
 
 
 def sum(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: Any = False) -> Array:
@@ -425,7 +427,8 @@ def _running(name: str, ours: str, neutral: int) -> Callable[..., Array]:
         if axis is None and x.ndim != 1:
             raise ArgumentError(f"{name}: a tensor of {x.ndim} axes needs axis=")
         place = (axis or 0) % x.ndim
-        result = function(F.astype(x, _summed(x, dtype)), place)
+        kind = _summed(x, dtype)
+        result = F.astype(function(F.astype(x, kind), place), kind)
         if not include_initial:
             return result
         first = [1 if i == place else n for i, n in enumerate(x.shape)]

@@ -178,17 +178,19 @@ class ResultTape:
     roots: positions of the results among the fetches. leaves: captured tensors, and numbers of arguments. saved: where the
     backward pass finds each value that it reads: ("argument", its number), ("cell", that of a captured tensor), ("fetch", a
     position). wanted: the caller has called `backward`, so that the next trace should return these values. recompute: computes
-    those that the plan does not return, from the tensors of the cells `reread`, too; None where it returns all. first: the
-    gradients as functions that can be differentiated, or the error that says why they can't be.
+    those that the plan does not return, from the arguments with the numbers `repeated` and the tensors of the cells `reread`;
+    None where it returns all. first: the gradients as functions that can be differentiated, or the error that says why they
+    can't be.
     """
 
     def __init__(
         self, roots: Sequence[int], leaves: Sequence[Tensor | int], saved: Sequence[tuple[str, Any]], backward: Program,
-        reached: Sequence[bool], recompute: Program | None, first: Derivatives | GradientError, reread: Sequence[Cell] = (),
+        reached: Sequence[bool], recompute: Program | None, first: Derivatives | GradientError,
+        repeated: Sequence[int] = (), reread: Sequence[Cell] = (),
     ):  # fmt: skip
         self.roots, self.leaves, self.saved = list(roots), list(leaves), list(saved)
         self.backward, self.reached, self.recompute = backward, list(reached), recompute
-        self.reread, self.wanted = list(reread), False
+        self.repeated, self.reread, self.wanted = frozenset(repeated), list(reread), False
         self._first = first
         self._filled: Callable[[], Derivatives] | None = None
         self._symbolic: list[SymbolicProgram] = []
@@ -269,9 +271,9 @@ class _Run:
                 self.saved.append(source if _counts(source) else wrap(np.array(getattr(source, "_data", source))))
         if tape.recompute is not None:
             # After those of the arguments come numbers and gradients that the run read, whose changes nobody counts.
-            counted = len(given)
-            self.arrays = [a if i < counted and _counts(given[i]) else a.copy() for i, a in enumerate(arrays)]
-            self.saved += [x for x in given if _counts(x)]  # a backward pass notices their changes
+            counted = {i for i, x in enumerate(given) if _counts(x)}
+            self.arrays = [a.copy() if i in tape.repeated - counted else a for i, a in enumerate(arrays)]
+            self.saved += [given[i] for i in sorted(tape.repeated & counted)]  # a backward pass notices their changes
             self.saved += [cell.tensor for cell in tape.reread if _counts(cell.tensor)]
 
     def gradients(self, saved: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
@@ -508,7 +510,8 @@ def _tape(
         if leaf.changed and leaf.node in early:  # which lies in the tensor after the run
             places[leaf.node] = "cell", leaf.origin.attrs["cell"]
     rest = [node for node in early if node not in places]
-    repeated = None
+    recompute = None
+    repeated: list[int] = []
     reread: list[Cell] = []
     if rest and not saves:
         above = graph.reaching(rest)
@@ -518,7 +521,9 @@ def _tape(
             saves = True
         else:
             reread = [node.attrs["cell"] for node in above if node.op.leaf == "variable"]
-            repeated = Program(graph, rest, feeds, numerics=specialization.numerics)
+            found_above = set(above)
+            repeated = [i for i, node in enumerate(feeds) if node in found_above]
+            recompute = Program(graph, rest, feeds, numerics=specialization.numerics)
     if saves:
         for node in rest:
             places[node] = "fetch", next((i for i in roots if fetches[i].node is node), None)
@@ -538,7 +543,7 @@ def _tape(
         versions = [nodes for _, nodes in keys.values()]
         inputs = [seed.node for seed in seeds]
         first = Derivatives(graph, versions, feeds_back[: -len(seeds)], inputs, grads, stops, specialization.numerics)
-    return ResultTape(roots, leaves, saved, backward, [g is not None for g in grads], repeated, first, reread)
+    return ResultTape(roots, leaves, saved, backward, [g is not None for g in grads], recompute, first, repeated, reread)
 
 
 def _saved_nodes(read: Sequence[Node]) -> list[Node] | None:

@@ -14,6 +14,7 @@ import scipy.special
 import staticgrad as sg
 from staticgrad.errors import ArgumentError, DTypeError, GradientError, GraphError, IndexRangeError, ShapeError
 from staticgrad.nn import functional as F
+from tests.helpers import raised
 
 X = np.random.default_rng(0).normal(size=(3, 4)) * 2
 
@@ -197,6 +198,23 @@ def test_extreme_probabilities_have_finite_losses():
     np.testing.assert_allclose(loss.detach().numpy(), [0, 0, 100, 100])
     loss.sum().backward()
     assert np.isfinite(p.grad.numpy()).all()
+
+
+def test_values_that_are_no_probabilities_or_variances():
+    """Refused where values are at hand."""
+    target = sg.tensor([0.0, 1.0])
+    loss = sg.compile(lambda p: F.binary_cross_entropy(p, target))
+    for values in ([0.5, 1.5], [-0.1, 0.5], [0.5, math.nan]):
+        p = sg.tensor(values, requires_grad=True)
+        for reduction in ("none", "mean", "sum"):
+            with raised(sg.ArgumentError, "all elements of input should be between 0 and 1"):
+                F.binary_cross_entropy(p, target, reduction=reduction)
+        assert math.isnan(loss(p).item())
+    weight = sg.tensor([math.nan, 1.0])
+    assert math.isnan(F.binary_cross_entropy(sg.tensor([0.5, 1.0]), target, weight).item())
+    for variance in (sg.tensor([1.0, -1.0]), np.array([1.0, -1.0], "float32"), -1.0):
+        with raised(sg.ArgumentError, "var has negative entry/entries"):
+            F.gaussian_nll_loss(target, target, variance)
 
 
 def test_all_targets_ignored():

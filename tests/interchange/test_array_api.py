@@ -104,7 +104,7 @@ def test_functions_agree_with_the_strict_implementation():
 @pytest.mark.oracle
 def test_names_and_arguments_are_those_of_the_standard():
     strict = pytest.importorskip("array_api_strict")
-    skipped = {"uint16", "uint32", "uint64", "ModuleType", "Device", "broadcast_shapes"}
+    skipped = {"ModuleType", "Device", "broadcast_shapes"}
     names = {name for name in dir(strict) if not name.startswith("_") and "flags" not in name.lower()} - skipped
     assert sorted(names - set(dir(array_api)) - {"float"}) == []
     for name in names:
@@ -126,7 +126,7 @@ def test_the_namespace_of_a_tensor():
         x.__array_namespace__(api_version="1999.1")
     info = space.__array_namespace_info__()
     assert info.default_dtypes()["integral"] == np.int64
-    assert "uint16" not in info.dtypes(kind="unsigned integer")
+    assert [*info.dtypes(kind="unsigned integer")] == ["uint8", "uint16", "uint32", "uint64"]
     assert x.to_device("cpu") is x
 
 
@@ -139,6 +139,41 @@ def test_promotion_is_the_standards():
     assert array_api.where(sg.tensor([True, False]), point, row).dtype == sg.int16
     assert array_api.less(point, row).dtype == sg.bool
     assert array_api.add(row, 1).dtype == sg.int8
+
+
+UNSIGNED = {
+    **dict.fromkeys(
+        ("add", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "equal",
+         "floor_divide", "greater", "greater_equal", "less", "less_equal", "maximum", "minimum", "multiply", "not_equal", "pow",
+         "remainder", "subtract"), ((WHOLE, WHOLE[::-1].copy()), {}),
+    ),
+    **dict.fromkeys(
+        ("abs", "bitwise_invert", "isfinite", "max", "min", "negative", "positive", "prod", "sign", "square", "sum", "tril"),
+        ((WHOLE,), {}),
+    ),
+    **dict.fromkeys(("argmax", "cumulative_prod", "cumulative_sum", "diff", "sort"), ((WHOLE,), {"axis": 1})),
+    "concat": (([WHOLE, WHOLE],), {}), "matmul": ((WHOLE, WHOLE.T.copy()), {}), "reshape": ((WHOLE, (3, 2)), {}),
+    "tensordot": ((WHOLE, WHOLE), {"axes": ((1,), (1,))}), "vecdot": ((WHOLE, WHOLE), {}),
+    "where": ((FLAGS, WHOLE, WHOLE + 1), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["uint8", "uint16", "uint32", "uint64"])
+def test_unsigned_integers_are_numpys(kind: str):
+    def moved(x: Any, make: Any) -> Any:
+        if isinstance(x, list):
+            return [moved(v, make) for v in x]
+        return make(x.astype(kind) if x.dtype == np.int64 else x) if isinstance(x, np.ndarray) else x
+
+    for name, (operands, named) in UNSIGNED.items():
+        want = getattr(np, name)(*[moved(x, np.asarray) for x in operands], **named)
+        have = getattr(array_api, name)(*[moved(x, sg.as_tensor) for x in operands], **named)
+        assert str(have.dtype).removeprefix("torch.") == str(want.dtype), name
+        assert_close(have, np.asarray(want), 0, what=name)
+    for other in ("uint8", "uint16", "uint32", "int8"):
+        if (kind, other) != ("uint64", "int8"):
+            a, b = (array_api.ones(2, dtype=getattr(array_api, each)) for each in (kind, other))
+            assert array_api.add(a, b).dtype == np.promote_types(kind, other)
 
 
 def test_the_sign_of_nan_and_of_complex_zeros():

@@ -55,6 +55,32 @@ def test_rules_of_the_tape_hold():
         assert not fn(x).requires_grad
 
 
+@pytest.mark.usefixtures("interpreted")
+def test_an_argument_that_no_gradient_reads_may_change():
+    """In the call itself, and after it."""
+
+    def step(x, count):
+        y = (x**3).sum()
+        count.add_(1)
+        return y
+
+    fn = sg.compile(step)
+    for calls in range(1, 4):
+        x, count = sg.tensor([1.0, 2.0], requires_grad=True), sg.zeros(())
+        y = fn(x, count)
+        count.add_(1)
+        (g,) = sg.grad(y, [x], create_graph=calls > 1)
+        np.testing.assert_array_equal(g.detach().numpy(), [3, 12])
+        if calls > 1:
+            np.testing.assert_array_equal(sg.grad(g.sum(), [x])[0].numpy(), [6, 12])
+        assert count.item() == 2
+    y = fn(x, count)
+    with sg.no_grad():
+        x.add_(1)
+    with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
+        y.backward()
+
+
 def freed(w, x):
     loss = ((x * w) ** 2).sum()
     loss.backward()
