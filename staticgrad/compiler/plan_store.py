@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import marshal
+import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -56,9 +57,9 @@ class Description:
         if kind in PLAIN:
             return repr(value)
         if kind is tuple:
-            return f"({','.join(map(self.text, value))})"
+            return f"({','.join([repr(x) if x.__class__ in PLAIN else self.text(x) for x in value])})"
         if isinstance(value, np.dtype):
-            return f"dtype {value.name}"
+            return f"dtype {_name(value)}"
         if isinstance(value, TensorType):
             return _type(value)
         if kind is OpDef:
@@ -161,7 +162,11 @@ def _type(kind: Any) -> str:
         return f"stack of {_type(kind.item)}"
     if kind.__class__ is not TensorType:
         raise Unkept(f"a {kind.__class__.__name__}")
-    return f"{kind.dtype.name}{kind.shape}"
+    return f"{_name(kind.dtype)}{kind.shape}"
+
+
+_name = cache(operator.attrgetter("name"))
+"""The name of a dtype, which NumPy takes 2 us to write."""
 
 
 def setting() -> str:

@@ -333,8 +333,8 @@ class BackwardEngine(Hooked):
             self.visited = None
 
     def visit(self, record: Record, g: Any) -> None:
-        named = record.named
-        if record.hooks and named is not None and named.start != ALONE and not self.inside and any(node_hooks(record)):
+        named = record.named if record.hooks and not self.inside else None
+        if named is not None and named.start != ALONE and any(node_hooks(record)):
             self._visit_call(record, g)
         else:
             super().visit(record, g)

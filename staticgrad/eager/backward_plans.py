@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..base.dtypes import SHORT
 from ..base.signals import module
 from ..errors import GradientError
 from ..operators import frontends, intercepted
@@ -304,18 +305,18 @@ def _program(form: Form) -> tuple[Computation | None, TapePlan] | None:
 
 
 def _whole(key: Any, form: Form) -> Any:
-    """All that the program of a form follows from."""
+    """All that the program of a form follows from; what there is much of is text, which need not be described."""
 
     def operand(x: int | FormOperand) -> Any:
-        return x if isinstance(x, int) else (x.shape, x.dtype, x.tracked)
+        return x if x.__class__ is int else f"{x.shape} {SHORT[x.dtype]} {x.tracked}"  # type: ignore[union-attr]
 
-    rows = []
+    rows: list[Any] = []
     for row in form.rows:
         what: Any = row.results
         if not what:
             what = "part" if row.op is PART else (row.op, row.attrs) if row.call is None else row.call.whole
-        rows.append((what, tuple(map(operand, row.operands)), row.shape, row.dtype, row.part))
-    return key[0], tuple(rows), tuple(map(operand, form.leaves)), form.roots, form.targets, form.order
+        rows += (what, f"{[*map(operand, row.operands)]} {row.shape} {SHORT[row.dtype]} {row.part}")
+    return key[0], tuple(rows), f"{[*map(operand, form.leaves)]} {form.roots} {form.targets} {form.order}"
 
 
 PROGRAM = Maker(_program, whole=_whole)

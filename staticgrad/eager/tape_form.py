@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..base.dtypes import ANY_DTYPE, FLOATS
+from ..base.dtypes import FLOATS
 from ..ir import NO_ATTRS, OpDef, lasting
 from ..ir.op import arity
 from .calls.composite_records import PART, CompositeRecord, Steps
@@ -227,49 +227,55 @@ class Guards:
     a tape of the form, or None. Pending cotangents are None among them.
 
     free[i](records, leaves): what `Record.free` does, for the records that a part of the pass has passed; changed[i](records,
-    leaves, clock): whether a value that the part after it is fed with was changed since. source: the text of all."""
+    leaves, clock): whether a value that the part after it is fed with was changed since."""
 
     def __init__(self, form: Form, parts: Sequence[Passes], code: bytes = b""):
-        """code: as `code` was for such a form, since Python takes long to compile it."""
-        written = _Writer(form, parts)
-        self.source = written.text()
-        self._compiled = marshal.loads(code) if code else compile(self.source, "<guard of a tape>", "exec")
-        exec(self._compiled, written.names)
-        self.match: Guard = written.names["match"]
-        self.free: list[Guard] = [written.names[f"free{i}"] for i in range(len(parts))]
-        self.changed: list[Guard] = [written.names[f"changed{i}"] for i in range(1, len(parts))]
+        """code: as `code` was for such a form, since it takes long to write and to compile it."""
+        self._compiled = marshal.loads(code) if code else compile(_Writer(form, parts).text(), "<guard of a tape>", "exec")
+        names = _names(form)
+        exec(self._compiled, names)
+        self.match: Guard = names["match"]
+        self.free: list[Guard] = [names[f"free{i}"] for i in range(len(parts))]
+        self.changed: list[Guard] = [names[f"changed{i}"] for i in range(1, len(parts))]
 
     @property
     def code(self) -> bytes:
-        """The source, compiled by this Python."""
+        """The text, compiled by this Python."""
         return marshal.dumps(self._compiled)
+
+
+def _names(form: Form) -> dict[str, Any]:
+    """What the text of a guard names: the parts of the form, by the numbers of records and leaves and the positions of operands,
+    so that the text is the same in another process."""
+    names: dict[str, Any] = {
+        "moved": _moved, "changed": changed, "edge": edge, "new": object.__new__, "FreedTensor": FreedTensor,
+        "NO_ATTRS": NO_ATTRS,
+    }  # fmt: skip
+
+    def kind(of: Any, at: str) -> None:
+        names["shape" + at], names["dtype" + at], names["gone" + at] = of.shape, of.dtype, FreedTensor(of.shape, of.dtype)
+
+    for i, row in enumerate(form.rows):
+        at = str(i)
+        names["op" + at], names["attrs" + at], names["call" + at], names["results" + at] = row.op, row.attrs, row.call, row.results
+        kind(row, at)
+        for position, operand in enumerate(row.operands):
+            if operand.__class__ is FormOperand:
+                kind(operand, f"{i}_{position}")
+                names[f"number{i}_{position}"] = operand.number
+    for i, leaf in enumerate(form.leaves):
+        kind(leaf, f"_{i}")
+    return names
 
 
 class _Writer:
     def __init__(self, form: Form, parts: Sequence[Passes]):
         self.form, self.parts = form, parts
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {
-            "moved": _moved,
-            "changed": changed,
-            "edge": edge,
-            "new": object.__new__,
-            "FreedTensor": FreedTensor,
-            "NO_ATTRS": NO_ATTRS,
-        }
-        self.constants: dict[tuple[type, Any], str] = {}
         self.fed = {source for passes in parts for source in passes.sources if source not in passes.shapes}
         """What is read: its values have to be those that they were."""
         self.met: set[str] = set()
         """Names of records and leaves that are bound."""
-
-    def constant(self, prefix: str, value: Any) -> str:
-        """A name for an object; equal shapes share one."""
-        key = value.__class__, value if value.__class__ is tuple or isinstance(value, ANY_DTYPE) else id(value)
-        if key not in self.constants:
-            self.constants[key] = f"{prefix}{len(self.constants)}"
-            self.names[self.constants[key]] = value
-        return self.constants[key]
 
     def unless(self, condition: str) -> None:
         """Decline unless a condition holds."""
@@ -337,18 +343,17 @@ class _Writer:
     def visit(self, number: int, row: FormRecord) -> None:
         """Compare a record and its operands with the form."""
         r, operands = f"r{number}", [f"t{number}_{i}" for i in range(len(row.operands))]
-        self.decline(f"{r}.op is not {self.constant('op', row.op)} or {r}.hooks")
+        self.decline(f"{r}.op is not op{number} or {r}.hooks")
         if row.results:
-            self.decline(f"{r}.result_types != {self.constant('results', row.results)}")
+            self.decline(f"{r}.result_types != results{number}")
         if row.op is PART:
             self.decline(f"{r}.output_nr != {row.part}")
             self.record(f"{r}.call", row.operands[0])  # type: ignore[arg-type]
             return
         if row.call is not None:
-            self.decline(f"{r}.saved is not {self.constant('call', row.call)}")
+            self.decline(f"{r}.saved is not call{number}")
         elif row.attrs:
-            attrs = self.constant("attrs", row.attrs)
-            self.decline(f"{r}.attrs is not {attrs} and {r}.attrs != {attrs}")
+            self.decline(f"{r}.attrs is not attrs{number} and {r}.attrs != attrs{number}")
             if _has_zero(row.attrs):
                 self.decline(f"repr({r}.attrs) != {repr(row.attrs)!r}")  # 0.0 == -0.0
         else:
@@ -400,19 +405,19 @@ class _Writer:
 
     def other(self, t: str, kind: FormOperand, number: int, position: int) -> None:
         """An operand through which no gradient flows. Fast calls look at the shapes and dtypes of what they are fed."""
-        array = f"{t}._data"
+        array, at = f"{t}._data", f"{number}_{position}"
         if not kind.tracked:
             self.decline(f"edge({t}, r{number}.clock) != (None, None) if {t}._history else {t}._tracked")
         if ("operand", number, position) in self.fed:
             self.unchanged(t, number, array)
         elif kind.number is None:
-            self.unless(self.of_kind(array, kind))
+            self.unless(self.of_kind(array, at))
         else:
-            self.unless(f"{t} is {self.constant('number', kind.number)} or {self.of_kind(array, kind)}")
+            self.unless(f"{t} is number{at} or {self.of_kind(array, at)}")
 
-    def of_kind(self, array: str, kind: FormOperand) -> str:
-        shape, dtype = self.constant("shape", kind.shape), self.constant("dtype", kind.dtype)
-        return f"{array}.shape == {shape} and {array}.dtype is {dtype}"
+    @staticmethod
+    def of_kind(array: str, at: str) -> str:
+        return f"{array}.shape == shape{at} and {array}.dtype is dtype{at}"
 
     def leaf(self, t: str, number: int, reader: int) -> None:
         name, r = f"l{number}", f"r{reader}"
@@ -424,7 +429,7 @@ class _Writer:
             self.decline(f"{t}._history or {t}._hooks or {t}._record is not None or not {t}._tracked")
             self.decline(f"{name}_since >= {r}.clock")
             if ("leaf", number, 0) not in self.fed:
-                self.unless(self.of_kind(f"{t}._data", self.form.leaves[number]))
+                self.unless(self.of_kind(f"{t}._data", f"_{number}"))
         if ("leaf", number, 0) in self.fed:
             self.unchanged(t, reader, f"{t}._data")
 
@@ -469,30 +474,22 @@ class _Writer:
             row, names = form.rows[number], []
             if row.op is PART:  # it saved nothing
                 continue
-            for operand in row.operands:
+            for position, operand in enumerate(row.operands):
                 if isinstance(operand, FormOperand):
-                    names.append(self.gone(operand.shape, operand.dtype))
+                    names.append(f"gone{number}_{position}")
                     continue
                 name = f"g{operand}" if operand >= 0 else f"h{~operand}"
                 if name not in made:
                     made.add(name)
-                    kind = form.rows[operand] if operand >= 0 else form.leaves[~operand]
+                    at = f"{operand}" if operand >= 0 else f"_{~operand}"
                     record, leaf = (f"r{operand}", "None") if operand >= 0 else ("None", f"l{~operand}")
-                    shape, dtype = self.constant("shape", kind.shape), self.constant("dtype", kind.dtype)
                     self.lines.append(f"    {name} = n = new(FreedTensor)")
-                    self.lines.append(f"    n.shape = {shape}; n.dtype = {dtype}; n.record = {record}; n.leaf = {leaf}")
+                    self.lines.append(f"    n.shape = shape{at}; n.dtype = dtype{at}; n.record = {record}; n.leaf = {leaf}")
                 names.append(name)
             self.lines.append(f"    r{number}.inputs = {self.tuple_of(names)}")
-            self.lines.append(f"    r{number}.out = {self.gone(row.shape, row.dtype)}")
+            self.lines.append(f"    r{number}.out = gone{number}")
             if row.call is not None:
                 self.lines.append(f"    r{number}.kept = (); r{number}.values = {{}}")
-
-    def gone(self, shape: tuple[int, ...], dtype: np.dtype) -> str:
-        key = FreedTensor, (shape, dtype)
-        if key not in self.constants:
-            self.constants[key] = f"gone{len(self.constants)}"
-            self.names[self.constants[key]] = FreedTensor(shape, dtype)
-        return self.constants[key]
 
 
 def _moved(tensor: Tensor, record: Record, array: np.ndarray) -> bool:

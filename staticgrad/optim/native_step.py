@@ -185,7 +185,8 @@ def _numbers(group: Any) -> list[Any]:
 
 
 def _ranges(arrays: list[np.ndarray]) -> list[tuple[int, int]]:
-    return [(a.ctypes.data, a.ctypes.data + a.nbytes) for a in arrays]
+    begins = [a.__array_interface__["data"][0] for a in arrays]
+    return [(begin, begin + a.nbytes) for begin, a in zip(begins, arrays, strict=True)]
 
 
 def _overlap(arrays: list[np.ndarray]) -> bool:

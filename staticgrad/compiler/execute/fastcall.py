@@ -124,6 +124,13 @@ def _method() -> _Method:
     return _Method(b"fast_call", loader.address("call"), METH_FASTCALL, None)
 
 
+@cache
+def _new() -> Any:
+    """Python's constructor of builtin functions. ctypes makes a class for each prototype."""
+    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    return prototype(("PyCFunction_NewEx", ctypes.pythonapi))
+
+
 def fast_call(
     plan: Block, specs: Sequence[Spec], *, trusted: bool = False, apart: Sequence[tuple[int, int]] = (),
     excluded: Iterable[int] = (), box: Box | None = None, container: type | None = list,
@@ -157,8 +164,7 @@ def fast_call(
     made.kept = plan, tuple(specs), spec_block, shapes, ranges, id_block, functions, method, *boxed
     if container is not None:
         made[t.MAKE], made[t.PUT], made[t.GET] = _containers()[container]
-    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    return new(("PyCFunction_NewEx", ctypes.pythonapi))(ctypes.addressof(method), made, None)
+    return _new()(ctypes.addressof(method), made, None)
 
 
 def _boxed(made: Block, box: Box) -> tuple[Any, ...]:

@@ -147,7 +147,7 @@ class Placement:
 
     def _bind(self, buffer: Buffer, array: np.ndarray) -> None:
         buffer.memory = array
-        address = array.ctypes.data
+        address = array.__array_interface__["data"][0]
         for pointers, i, add in self._unbound.get(buffer, ()):
             pointers[i] = address + add
 

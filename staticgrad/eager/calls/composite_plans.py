@@ -55,7 +55,7 @@ def program(
     described = ... if opened is not None else (form, tuple(kinds), tracked)
     if not tracked:
         forward = program_of(graph, [x.node for x in outs], [*[x.node for x in operands], *numbers], family)
-        return forward, Saved(NONE, (), (), count, (), {"call": form}, [])
+        return forward, Saved(NONE, (), (), count, (), {"call": form})
     floating = [x for x in outs if x.dtype in FLOATS]
     seeds = placeholders(graph, [(x.shape, x.dtype) for x in floating])
     cotangents = gradients(floating, [operands[i] for i in tracked], seeds)
@@ -63,6 +63,7 @@ def program(
     if not reached:
         return None
     positions, found = tuple(reached), [*reached.values()]
+    name = str(outs[0].node.op.grad_name(outs[0].node))
     feeds = [*[x.node for x in (*operands, *seeds)], *numbers]
     fetches = [x.node for x in (*outs, *found)]
     if not modes.now.numpy or any(isinstance(node.op.emit, Region) for node in graph.nodes):
@@ -88,7 +89,7 @@ def program(
     reads = tuple([i if i < n else i - n - len(results) for i, _ in values])
     fed = tuple([i for i, x in enumerate(numbers) if x in read])
     nodes = Unread((fetches, read_by), "backward")
-    saved = Saved(backward, reads, positions, count, shapes, attrs, [], smooth, views, nodes, fed, described)
+    saved = Saved(backward, reads, positions, count, shapes, attrs, name, smooth, views, nodes, fed, described)
     return program_of(graph, [*results, *kept], [*feeds, *numbers], family), saved
 
 

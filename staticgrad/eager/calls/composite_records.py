@@ -12,12 +12,12 @@ import numpy as np
 from ...autodiff import messages
 from ...base.types import INEXACT
 from ...errors import GradientError
-from ...ir import Expand, Graph, OpDef
+from ...ir import Expand, OpDef
 from ...operators.node_names import node_of
 from ..backward_hooks import Cotangents
 from ..tape import FreedTensor, Memory, Named, Record, edge
 from ..tensor import PublicTensor
-from .op_calls import NEVER, Kinds, placeholders
+from .op_calls import NEVER, Kinds
 from .signature import WAYS, Signature, join
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ class Saved(NamedTuple):
     results: int
     kinds: Kinds
     attrs: dict[str, Any]
-    names: list[str]
-    """PyTorch's name of the last operation, once somebody has asked for it."""
+    name: str = ""
+    """PyTorch's name of the last operation."""
     smooth: tuple[int, ...] = ()
     views: Mapping[int, Steps] = MappingProxyType({})
     """The cotangents that are views of those of results, by the operand: functions of what the backward plan is fed with."""
@@ -161,12 +161,7 @@ class CompositeRecord(Record):
         """See `Record.name`: where PyTorch has no node for the call, that of its last operation."""
         if self.named is not None or self.op.backward:
             return super().name()
-        names = self.saved.names
-        if not names:
-            out = self.attrs["call"](*placeholders(Graph(), [(x.shape, x.dtype) for x in self.inputs]))
-            node = (out[0] if isinstance(out, tuple) else out).node
-            names.append(str(node.op.grad_name(node)))
-        return names[0]
+        return self.saved.name
 
     @property
     def results(self) -> int:

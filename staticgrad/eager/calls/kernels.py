@@ -96,7 +96,10 @@ class PlannedCall:
     @property
     def nbytes(self) -> int:
         """The memory of the plans."""
-        return sum(call.plan.memory.arena for call in self.calls if call.plan is not None)
+        held = 0 if self.plan is None else self.plan.memory.arena
+        for call in getattr(self.use, "calls", ()):
+            held += 0 if call.plan is None else call.plan.memory.arena
+        return held
 
     @property
     def vain(self) -> bool:

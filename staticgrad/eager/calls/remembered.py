@@ -16,7 +16,7 @@ import io
 import pickle
 import sys
 from collections.abc import Hashable, Sequence
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from types import FunctionType, MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -48,11 +48,11 @@ MOST = 64
 
 
 class LazyCall:
-    """A call made anew, with the templates that it had; those of its family stay as they are. templates: see
-    `Requests.templates`."""
+    """A call made anew, with the templates that it had; those of its family stay as they are. args: without memory of arrays;
+    templates: see `Requests.templates`."""
 
     def __init__(self, make: Maker, args: tuple[Any, ...], templates: ByPart):
-        self.make, self.args, self.templates = make, _emptied(args), templates
+        self.make, self.args, self.templates = make, args, templates
         self._made: PlannedCall | None = None
 
     def made(self) -> PlannedCall:
@@ -101,9 +101,13 @@ class StoredCall:
                 self._write(found)
         return found
 
+    @cached_property
+    def emptied(self) -> tuple[Any, ...]:
+        return _emptied(self.args)  # type: ignore[no-any-return]
+
     def _follow(self, states: dict[str, State]) -> None:
         """Let the templates be those that there are after the call, which was read."""
-        again = LazyCall(self.make, self.args, {})
+        again = LazyCall(self.make, self.emptied, {})
         for part, (vain, kept) in states.items():
             own = [axes for _, axes in kept if axes is not None]
             if own:
@@ -114,9 +118,10 @@ class StoredCall:
         found = ahead.content(self)
         if found is None:
             return None
-        again = LazyCall(self.make, self.args, {part: each.copy() for part, each in self.templates.items()})
+        again = LazyCall(self.make, self.emptied, {part: each.copy() for part, each in self.templates.items()})
         call = found.call(again) if found.stored["plans"] else NONE
-        self._follow(found.stored["templates"])
+        if found.stored["templates"]:
+            self._follow(found.stored["templates"])
         return call
 
     def _write(self, call: PlannedCall) -> None:

@@ -244,7 +244,8 @@ class Writer:
 
 
 USES = 3
-"""Calls of a kind before its route is made: many kinds come once or twice, as `x.narrow(0, i, n)` in a loop."""
+"""Calls of a kind before its route is made: many kinds come once or twice, as `x.narrow(0, i, n)` in a loop. One that recurs in
+another step of training will come in all of them."""
 
 
 def _missed(
@@ -254,8 +255,10 @@ def _missed(
     """See `Frontends.route`: `no_route` until there is one."""
     if modes.now.arrays or not tensors:
         return no_route
-    uses = shared[USES, signature] = (shared[USES, signature] or 0) + 1
-    if uses <= USES:
+    passes = modes.now.passes
+    uses, first = shared[USES, signature] or (0, passes)
+    if uses < USES and passes == first:
+        shared[USES, signature] = uses + 1, first
         return no_route
     found = shared[signature] = route_of(function, node, args, named, tensors)
     return found
