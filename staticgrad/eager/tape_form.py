@@ -245,8 +245,8 @@ class Guards:
 
 
 def _names(form: Form) -> dict[str, Any]:
-    """What the text of a guard names: the parts of the form, by the numbers of records and leaves and the positions of operands,
-    so that the text is the same in another process."""
+    """What the text of a guard names: the parts of the form, by the numbers of records and leaves and the positions of
+    operands, so that the text is the same in another process."""
     names: dict[str, Any] = {
         "moved": _moved, "changed": changed, "edge": edge, "new": object.__new__, "FreedTensor": FreedTensor,
         "NO_ATTRS": NO_ATTRS,
@@ -257,7 +257,8 @@ def _names(form: Form) -> dict[str, Any]:
 
     for i, row in enumerate(form.rows):
         at = str(i)
-        names["op" + at], names["attrs" + at], names["call" + at], names["results" + at] = row.op, row.attrs, row.call, row.results
+        names["op" + at], names["attrs" + at] = row.op, row.attrs
+        names["call" + at], names["results" + at] = row.call, row.results
         kind(row, at)
         for position, operand in enumerate(row.operands):
             if operand.__class__ is FormOperand:
