@@ -29,6 +29,7 @@ from ..ops.control.subgraph_tracing import copied
 from .groups import Member, ParamGroup
 
 if TYPE_CHECKING:
+    from ..compiler.execute.plan import Plan
     from .optimizer import Optimizer
 
 Gradients = dict[int, list[tuple[Tensor, Any]]]
@@ -47,6 +48,8 @@ class NativeStep:
         """Ids of the parameters that have gradients; for a gradient that is read in parts, how these are computed."""
         self.cells = [Cell(f"place {i}", type_of(place._data)) for i, place in enumerate(places)]
         self.run: Any = None
+        self.prepared: tuple[list[tuple[int, int]], Any] | None = None
+        """The places' memory, and what is to be `run` while they have that."""
         self.key = object()
         self.make = maker(self.cells)
 
@@ -62,6 +65,10 @@ class NativeStep:
                 call = requests.call(self.key, call, self.make)
             plan = call.plan
             if plan is None:
+                if call.waits and call.asked and self.prepared is None and not self.numpy:
+                    asked = requests.plans[self.key]
+                    if asked is not None and asked.plan is not None and not asked.plan.waits:
+                        self._prepare(asked.plan)  # the step that asks is slow in any case
                 return False if call.waits else None
             requests.forget(self.key)  # the plan holds the parameters, and lives as long as this step
             arrays = [place._data for place in self.places]
@@ -69,11 +76,18 @@ class NativeStep:
             if isinstance(plan, ArrayPlan):
                 self.run = plan.call
                 return True
-            from ..compiler.execute.fastcall import Spec, fast_path
-
-            specs = [Spec(f.dtype, f.shape, bare=True) for f in plan.feed_types]
-            self.run = fast_path(plan, specs, apart=_ranges(arrays))
+            self.run = self._prepare(plan)
         return True
+
+    def _prepare(self, plan: Plan) -> Callable[..., Any]:
+        """What runs the plan, which may not be bound yet."""
+        from ..compiler.execute.fastcall import Spec, fast_path
+
+        ranges = _ranges([place._data for place in self.places])
+        if self.prepared is None or self.prepared[0] != ranges:
+            specs = [Spec(f.dtype, f.shape, bare=True) for f in plan.feed_types]
+            self.prepared = ranges, fast_path(plan, specs, apart=ranges)
+        return self.prepared[1]
 
 
 KEPT = 4

@@ -47,6 +47,23 @@ def leaves(*shapes: tuple[int, ...], dtype: Any = np.float64) -> list[sg.Tensor]
     return [sg.tensor(rng.uniform(0.2, 1.2, shape).astype(dtype), requires_grad=True) for shape in shapes]
 
 
+def test_a_guard_that_is_compiled_is_not_written_again(monkeypatch: pytest.MonkeyPatch):
+    x, w, b = leaves((4, 3), (3, 2), (2,))
+
+    def loss() -> sg.Tensor:
+        return (F.cross_entropy(x @ w + b, sg.tensor([0, 1, 1, 0])) * 2).exp()
+
+    loss().backward()
+    (plan,) = {plan for group in known(backward_plans.Forms).values() for plan in group.plans}
+    make, args = plan.__reduce__()
+    monkeypatch.delattr("staticgrad.eager.tape_form._Writer")
+    again = make(*args)
+    tape = [loss()], [sg.ones(())], None
+    (records, places, *arrays), expected = again.match(*tape), plan.match(*tape)
+    assert (records, [*map(id, places)]) == (expected[0], [*map(id, expected[1])])
+    assert [[*map(id, part)] for part in arrays] == [[*map(id, part)] for part in expected[2:]]
+
+
 def gradients(program: Program, shapes: list[tuple[int, ...]], dtype: Any = np.float64) -> list[np.ndarray]:
     tensors = leaves(*shapes, dtype=dtype)
     program(*tensors).backward()

@@ -11,7 +11,8 @@ import pytest
 
 import staticgrad as sg
 import staticgrad.nn.functional as F
-from staticgrad.eager.calls.routes import USES
+from staticgrad.eager.calls import routes
+from staticgrad.eager.calls.routes import USES, route_of
 from staticgrad.eager.tensor import PublicTensor
 from staticgrad.errors import GradientError, IndexRangeError, ShapeError
 
@@ -133,6 +134,23 @@ def test_a_route_saves_what_the_function_saves(name: str) -> None:
                 out = CALLS[name](x, index)
             out.sum().backward()
     assert all(found == saved[0] for found in saved)
+
+
+def test_a_call_that_recurs_in_the_second_step_of_training_takes_a_route_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+
+    def noted(function: Any, *args: Any) -> Any:
+        made[-1].append(function.__name__)
+        return route_of(function, *args)
+
+    monkeypatch.setattr(routes, "route_of", noted)
+    x = sg.ones(3, 7, 5, requires_grad=True)
+    for _ in range(3):
+        made.append([])
+        x.narrow(2, 1, 3).flatten(1).sum().backward()
+    assert not made[0]
+    assert {"narrow", "flatten"} <= {*made[1]}
+    assert not made[2]
 
 
 def test_a_change_of_what_a_route_saved_is_refused() -> None:
