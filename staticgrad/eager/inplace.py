@@ -164,7 +164,7 @@ def check_writeable(x: Tensor, name: str) -> None:
     if x._inference and not modes.now.inference:
         raise misuse.inference_changed()
     if x.__class__ is not Pending and not x._data.flags.writeable:
-        raise misuse.read_only(name)
+        raise misuse.read_only(name, x._data.shape, x._data.strides)
 
 
 def owner_of(x: Tensor) -> Any:

@@ -146,7 +146,7 @@ def _set_lifted(x: Any, key: Any, value: Any) -> None:
 def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
     settle_all()
     if not data.flags.writeable:
-        raise misuse.read_only("setitem")
+        raise misuse.read_only("setitem", data.shape, data.strides)
     try:
         data, key = ints_first(data, key)
         data[key] = value

@@ -140,7 +140,7 @@ class RNNBase(Module):
             input = F.expand_dims(input, 1)
         elif self.batch_first:
             input = F.swapaxes(input, 0, 1)
-        input, parts = self._layers(input, self._first(input, hx, n == 3), None)
+        input, parts = self._layers(input, self._first(input, hx, n == 3), None, lambda x: functional.dropout(x, self.dropout))
         if n == 2:
             input, parts = F.squeeze(input, 1), tuple(F.squeeze(part, 1) for part in parts)
         elif self.batch_first:
@@ -159,19 +159,29 @@ class RNNBase(Module):
         if hx is not None and order is not None:
             first = tuple(F.take(part, np.argsort(order), 1) for part in first)
         present = steps < lengths
-        x, parts = self._layers(x, first, present[:, :, None])
         rows = np.flatnonzero(present)
-        data = F.take(F.reshape(x, (-1, x.shape[-1])), rows, 0)
+
+        def data_of(x: Any) -> Any:
+            return F.take(F.reshape(x, (-1, x.shape[-1])), rows, 0)
+
+        def dropout(x: Any) -> Any:
+            return padded_as_sorted(packed.with_data(functional.dropout(data_of(x), self.dropout)), 0.0, int(lengths[0]))
+
+        x, parts = self._layers(x, first, present[:, :, None], dropout)
+        data = data_of(x)
         if order is not None:
             parts = tuple(F.take(part, order, 1) for part in parts)
         return packed.with_data(data), parts if self.states > 1 else parts[0]
 
-    def _layers(self, x: Any, first: tuple[Any, ...], present: Any) -> tuple[Any, tuple[Any, ...]]:
-        """(outputs, last state) of all layers, over (l, n, inputs). present: (l, n, 1), where sequences have a step."""
+    def _layers(
+        self, x: Any, first: tuple[Any, ...], present: Any, dropout: Callable[[Any], Any]
+    ) -> tuple[Any, tuple[Any, ...]]:
+        """(outputs, last state) of all layers, over (l, n, inputs). present: (l, n, 1), where sequences have a step; dropout:
+        between layers, which draws for those steps alone."""
         last: list[tuple[Any, ...]] = []
         for k in range(self.num_layers):
-            if k and self.training:
-                x = functional.dropout(x, self.dropout)
+            if k and self.training and self.dropout:
+                x = dropout(x)
             outputs = []
             for end in self._directions():
                 begin = tuple(part[len(last)] for part in first)

@@ -182,8 +182,18 @@ def overlapping(name: str) -> GradientError:
     )
 
 
-def read_only(name: str) -> GradientError:
-    return GradientError(f"{name}: this tensor's memory is read-only (it is a broadcast view)", "use x.clone() first")
+def read_only(name: str, shape: Shape = (), strides: Any = ()) -> GradientError:
+    """The error for a change of memory that can't be written: an element of it has several places, or it belongs to others."""
+    if 0 not in shape and any(d > 1 and step == 0 for d, step in zip(shape, strides, strict=True)):
+        return GradientError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+            "clone() the tensor before performing the operation.",
+            f"{name}: it is a broadcast view, of shape {shape_text(shape)} and strides {tuple(strides)}",
+        )
+    return GradientError(
+        f"{name}: this tensor's memory is read-only",
+        "it is a part of a broadcast or overlapping view, or an array whose writeable flag is off: use x.clone() first",
+    )
 
 
 # values and shapes --------------------------------------------------------------------------------------------------------

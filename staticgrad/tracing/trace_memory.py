@@ -232,8 +232,8 @@ class TraceMemory:
             if not modes.now.inference:
                 raise misuse.inference_changed()
             self.changes_inference = True
-        if x.is_view and 0 not in x.shape and self.layout(x).repeats:
-            raise misuse.read_only(name)
+        if x.is_view and 0 not in x.shape and (layout := self.layout(x)).repeats:
+            raise misuse.read_only(name, layout.shape, layout.strides)
         if isinstance(x, TracedView):
             if x.spreads():
                 raise misuse.read_only(name)

@@ -526,10 +526,18 @@ def test_view_refuses_to_copy():
 
 
 def test_broadcast_views_are_read_only():
-    x = sg.zeros(3).expand(2, 3)
-    for change in (lambda: x.add_(1), lambda: x.__setitem__(0, 1.0)):
-        with pytest.raises(sg.GradientError, match=r"memory is read-only"):
-            change()
+    x = sg.zeros(1, 3)
+    text = "^unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone"
+    for change in (
+        lambda x: x.add_(1), lambda x: x.copy_(sg.ones(2, 3)), lambda x: x.uniform_(), lambda x: x.clamp_(0, 1),
+        lambda x: x.__setitem__((slice(None), 0), 1.0), lambda x: sg.mul(sg.ones(2, 3), 2, out=x),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=text):
+            change(x.expand(2, 3))
+        with pytest.raises(RuntimeError, match=text):
+            sg.compile(lambda x, change=change: change(x.expand(2, 3)))(x)
+    with pytest.raises(sg.GradientError, match="add_: this tensor's memory is read-only"):
+        x.expand(2, 3)[1].add_(1)
 
 
 def test_a_leaf_that_views_another_tensors_memory():

@@ -77,7 +77,7 @@ def test_memory_and_dtype_stay():
 REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda x: sg.exp(x, out=5), TypeError, r"exp\(\): argument 'out' must be Tensor, not int"),
     (lambda x: sg.exp(x, out=sg.zeros(2, 3, dtype=sg.int64)), sg.DTypeError, "exp: result type float32 can't be cast"),
-    (lambda x: sg.exp(x, out=sg.zeros(3).expand(2, 3)), sg.GradientError, "exp: this tensor's memory is read-only"),
+    (lambda x: sg.exp(x, out=sg.zeros(3).expand(2, 3)), sg.GradientError, "more than one element of the written-to tensor"),
     (lambda x: sg.exp(x.requires_grad_(), out=sg.zeros(2, 3)), sg.GradientError, r"exp\(\): functions with out=... arguments"),
     (lambda x: sg.exp(x, out=sg.zeros(2, 3, requires_grad=True)), sg.GradientError, r"exp\(\): functions with out=..."),
     (lambda x: sg.sort(x, out=sg.zeros(2, 3)), TypeError, r"sort\(\): expected 2 tensors in 'out', got 1"),

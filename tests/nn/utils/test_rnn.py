@@ -113,6 +113,22 @@ def test_layers_against_torch(kind, kwargs):
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_dropout_between_layers_draws_for_the_steps_that_there_are(compiled):
+    both = nn.GRU(3, 4, num_layers=2, dropout=0.5)
+    first, second = nn.GRU(3, 4), nn.GRU(4, 4)
+    for k, single in enumerate((first, second)):
+        single.load_state_dict({name: getattr(both, name.replace("_l0", f"_l{k}")) for name in single.state_dict()})
+    packed = rnn.pack_sequence(sequences(sg.tensor), enforce_sorted=False)
+    packed = packed.to(sg.float32)
+    sg.manual_seed(3)
+    found = (sg.compile(lambda p: both(p)[0].data) if compiled else lambda p: both(p)[0].data)(packed)
+    sg.manual_seed(3)
+    between = first(packed)[0]
+    expected = second(between.with_data(nn.functional.dropout(between.data, 0.5)))[0].data
+    np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_arguments_are_those_of_torch():
     theirs = pytest.importorskip("torch").nn.utils.rnn
     for name in theirs.__all__:
