@@ -17,7 +17,7 @@ import numpy as np
 from ..base.types import type_of
 from ..eager import Tensor
 from ..eager.calls.array_plans import ArrayPlan
-from ..eager.calls.kernels import OFF, Computation, Maker, program_of, requests, uses_of
+from ..eager.calls.kernels import OFF, Computation, Maker, Waiting, program_of, requests, uses_of
 from ..eager.calls.op_calls import placeholders
 from ..eager.grad_mode import modes
 from ..eager.sparse_gradients import DeferredGradient, SparseGradient
@@ -65,7 +65,7 @@ class NativeStep:
                 call = requests.call(self.key, call, self.make)
             plan = call.plan
             if plan is None:
-                if call.waits and call.asked and self.prepared is None and not self.numpy:
+                if isinstance(call, Waiting) and call.asked and self.prepared is None and not self.numpy:
                     asked = requests.plans[self.key]
                     if asked is not None and asked.plan is not None and not asked.plan.waits:
                         self._prepare(asked.plan)  # the step that asks is slow in any case

@@ -90,7 +90,7 @@ def test_the_gradient_of_a_sum_is_expanded(axis: Any, strides: tuple[int, ...], 
     total = x.sum() if axis is None else x.sum(axis)
     (g,) = sg.grad(total, [x], sg.ones_like(total))
     assert g.stride() == strides
-    with pytest.raises(sg.GradientError, match="read-only"):
+    with pytest.raises(sg.GradientError, match="single memory location"):
         g += 1
     total.backward(sg.ones_like(total)) if axis is not None else total.backward()
     assert x.grad.is_contiguous()

@@ -103,7 +103,7 @@ class StoredCall:
 
     @cached_property
     def emptied(self) -> tuple[Any, ...]:
-        return _emptied(self.args)  # type: ignore[no-any-return]
+        return _emptied(self.args)
 
     def _follow(self, states: dict[str, State]) -> None:
         """Let the templates be those that there are after the call, which was read."""

@@ -62,8 +62,8 @@ def report() -> Report:
             routes.add(value)
             state = "the function itself, there is no route" if value is no_route else "route"
             rows.append(Row(_text(key), state, _runs(value), 0))
-        elif value.__class__ is int and isinstance(key, tuple) and shared[key[1]] is None:
-            rows.append(Row(_text(key[1]), f"the function itself, {value} of {USES} calls", 0, 0))
+        elif value.__class__ is tuple and isinstance(key, tuple) and key[0] == USES and shared[key[1]] is None:
+            rows.append(Row(_text(key[1]), f"the function itself, {value[0]} of {USES} calls", 0, 0))
     rows.sort(key=lambda row: (-row.runs, row.what))
     return Report(rows, {"thread": _facts(modes.now.calls), "process": _facts(shared), "by NumPy": _facts(by_numpy)})
 
