@@ -63,6 +63,16 @@ def cut_before_a_sum(x: Any) -> Any:
     return sg.grad(sg.sin(s), [x])[0]
 
 
+def cut_before_a_product(x: Any) -> Any:
+    """What it multiplies lies backwards."""
+    row = x[0, ::-1]
+    with sg.no_grad():
+        y = sg.cos(row)
+        y += 1
+    y.tolist()
+    return sg.sin(row) @ row
+
+
 def changed_view(x: Any) -> Any:
     """The view that changes is read again at once: its gradient comes before those of later operations."""
     y = sg.sum(x, 0)
@@ -91,7 +101,8 @@ def changed_by_result(x: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("step", "turned"), [
-    (cut, False), (cut, True), (cut_before_a_sum, False), (changed_view, False), (changed_view, True), (changed_leaf, False),
+    (cut, False), (cut, True), (cut_before_a_sum, False), (cut_before_a_product, False),
+    (changed_view, False), (changed_view, True), (changed_leaf, False),
     (changed_by_result, False), (changed_by_result, True),
 ])  # fmt: skip
 def test_sums_have_the_order_of_eager_mode(step: Any, turned: bool, dtype: Any):

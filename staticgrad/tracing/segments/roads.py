@@ -220,11 +220,12 @@ class Roads:
         """Those of eager mode, of the values for which they were asked."""
 
     def copy(self, array: np.ndarray) -> np.ndarray:
-        """A copy for a plan. Strict plans add in the order in which elements lie, repeated ones too."""
-        if self.strict and 0 in array.strides:
-            part = array[tuple([slice(0, 1) if step == 0 else slice(None) for step in array.strides])]
-            return np.broadcast_to(part.copy("K"), array.shape)
-        return array.copy("K" if self.strict else "C")
+        """A copy for a plan. Strict plans add in the order in which elements lie, repeated and reversed ones too."""
+        if not self.strict or min(array.strides, default=1) > 0:
+            return array.copy("K" if self.strict else "C")
+        backwards = tuple([slice(None, None, -1) if step < 0 else slice(None) for step in array.strides])
+        part = array[backwards][tuple([slice(0, 1) if step == 0 else slice(None) for step in array.strides])]
+        return np.broadcast_to(part.copy("K")[backwards], array.shape)
 
     def input(self, at: RoadNode, array: np.ndarray, tracked: bool) -> RoadNode:
         """The step that takes an array of this type and layout."""
