@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -205,6 +206,28 @@ def test_sessions():
         with sg.Session(numerics="strict") as sess:
             identical(sess.run(y, {x: a}), expected)
             identical(sess.make_callable(y, [x])(a), expected)
+
+
+def test_feeds_and_tapes_have_the_order_of_eager_mode():
+    """Sums go along memory: those of arrays that lie in another order have other bits."""
+    rng = np.random.default_rng(0)
+    base = rng.standard_normal((37, 41, 5)).astype(np.float32)
+    for array in base.T, base.transpose(1, 0, 2), np.broadcast_to(base[:1], base.shape):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a broadcast array can't be written
+            x = sg.from_numpy(array).requires_grad_()
+        expected = sg.exp(x).sum()
+        expected.backward()
+        with sg.Graph().as_default():
+            fed = sg.placeholder(sg.float32, array.shape)
+            y = sg.exp(fed).sum()
+            with sg.Session(numerics="strict") as sess:
+                identical(sess.run(y, {fed: array}), expected)
+                identical(sess.make_callable(y, [fed])(array), expected)
+        scale = sg.ones((), requires_grad=True)  # whose gradient is a sum over x
+        found = sg.compile(lambda x, scale: (x * scale).sum(), numerics="strict")(x, scale)
+        identical(found, x.sum())
+        identical(sg.grad(found, [scale])[0], sg.grad((x * scale).sum(), [scale])[0])
 
 
 def test_errors_change_nothing():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -44,8 +44,8 @@ def begin() -> None:
 class Program:
     """What to compute: `fetches` of `graph`, given values for `feeds` (any nodes); `effects` run without being fetched.
 
-    `run(arrays, store)` takes one C-contiguous array per feed (right dtype, a shape that fits) and the arrays of the
-    variables by cell; it returns one fresh array per fetch, and writes assigned variables into `store`'s arrays.
+    `run(arrays, store)` takes one array per feed (right dtype, a shape that fits, C-contiguous where `order` is "C") and the
+    arrays of the variables by cell; it returns one fresh array per fetch, and writes assigned variables into `store`'s arrays.
     """
 
     def __init__(
@@ -77,6 +77,12 @@ class Program:
         other = copy.copy(self)
         other._hold(prepared, origin)
         return other
+
+    @property
+    def order(self) -> Literal["C", "K"]:
+        """NumPy's name of the order of memory in which a run takes arrays. "K" is any: strict runs add in the order in which
+        elements lie, as eager mode does."""
+        return "K" if self.strict else "C"
 
     def __repr__(self) -> str:
         return f"<Program of {self.prepared.graph!r}, {len(self.plans.everything())} plans>"

@@ -111,7 +111,7 @@ class Layout:
     @property
     def repeats(self) -> bool:
         """Whether elements repeat along an axis, as a broadcast makes them."""
-        return any(step == 0 and d > 1 for d, step in zip(self.shape, self.strides, strict=True))
+        return 0 not in self.shape and any(step == 0 and d > 1 for d, step in zip(self.shape, self.strides, strict=True))
 
     @property
     def overlaps(self) -> bool:

@@ -174,7 +174,7 @@ class TorchFront(Front):
         dtypes.prefix = ""
 
     def sources(self, path: str) -> Sequence[str]:
-        return PATHS.get(path, () if path else ("",))
+        return PATHS.get(path, () if path else ("", "eager.storage:TypedStorage", "eager.storage:UntypedStorage"))
 
     def otherwise(self, path: str, name: str) -> Any:
         lacking = bool(path) and path not in PATHS and self.lacks(path)

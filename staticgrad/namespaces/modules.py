@@ -108,10 +108,10 @@ class MissingName(AttributeError):
     """A name that a module lacks. The advice what to write instead is looked for when somebody reads the error: programs ask
     whether a module has a name (`hasattr`), too, and the search goes through large tables.
 
-    names: those that the module has; replaced: a table of `advice.py` by its name, or another one.
+    names: those that the module has. replaced: a table of `advice.py` by its name, or another one.
     """
 
-    def __init__(self, module: str, name: str, names: Callable[[], Iterable[str]], replaced: str | Mapping[str, str] = ""):
+    def __init__(self, module: str, name: str, names: Callable[[], Iterable[str]], replaced: str | Mapping[str, str]):
         super().__init__(f"module {module!r} has no attribute {name!r}")
         self.lacking, self.names, self.replaced = name, names, replaced
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.types import INEXACT, Shape, is_scalar, shape_text
 from ..errors import PACKAGE_DIR, ArgumentTypeError, DTypeError, GradientError, ShapeError, StaticgradError, TransformError
+from ..ir import Layout
 
 # the tape ---------------------------------------------------------------------------------------------------------------
 
@@ -184,7 +185,7 @@ def overlapping(name: str) -> GradientError:
 
 def read_only(name: str, shape: Shape = (), strides: Any = ()) -> GradientError:
     """The error for a change of memory that can't be written: an element of it has several places, or it belongs to others."""
-    if 0 not in shape and any(d > 1 and step == 0 for d, step in zip(shape, strides, strict=True)):
+    if Layout(shape, tuple(strides), 0).repeats:
         return GradientError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
             "clone() the tensor before performing the operation.",

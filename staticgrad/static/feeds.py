@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,17 +21,17 @@ from ..ops.pytree import LEAF, Container, Structure, unflatten
 from .graphs import get_default_graph
 
 
-def converted(value: Any, dtype: np.dtype, by_value: bool = False) -> np.ndarray:
-    """`value` (array, number, nested lists, eager tensor) as a contiguous array of `dtype`; itself where it is one.
+def converted(value: Any, dtype: np.dtype, by_value: bool = False, order: Literal["C", "K"] = "C") -> np.ndarray:
+    """`value` (array, number, nested lists, eager tensor) as an array of `dtype`; itself where it is one.
 
     Allowed: bool to integer to floating, any floating to any floating, integers that fit. by_value: floating numbers to
-    integers, and numbers to bool, where no value changes. Raises DTypeError for others.
+    integers, and numbers to bool, where no value changes. order: of memory, see `Program.order`. Raises DTypeError for others.
     """
     if isinstance(value, Tensor):
         value = value._data
     check_unmasked(value)
     try:
-        array = np.asarray(value, order="C")
+        array = np.asarray(value, order=order)
     except ValueError as error:
         raise DTypeError(f"no array can be made of it: {error}") from None
     if array.dtype == dtype:
@@ -44,7 +44,7 @@ def converted(value: Any, dtype: np.dtype, by_value: bool = False) -> np.ndarray
     if down and not (by_value and array.dtype.kind in "iuf"):
         raise DTypeError(f"dtype {array.dtype} can't become {dtype} without loss", f"cast it first: astype('{dtype}')")
     with np.errstate(all="ignore"):
-        result = array.astype(dtype, order="C")
+        result = array.astype(dtype, order=order)
     if dtype.kind in "iub" and not np.can_cast(array.dtype, dtype) and (result != array).any():
         if down:
             raise DTypeError(f"dtype {array.dtype} can't become {dtype} without loss", f"cast it first: astype('{dtype}')")
@@ -63,9 +63,9 @@ class Feed:
         self.shape: Shape | None = None if isinstance(node.type, UnrankedType) else node.type.shape
         """None for any shape."""
 
-    def accept(self, value: Any, stacked: bool = False) -> np.ndarray:
-        """The array to run with: a fitting contiguous ndarray itself, else a conversion. stacked: it holds the values of
-        many runs along its first axis.
+    def accept(self, value: Any, stacked: bool = False, order: Literal["C", "K"] = "C") -> np.ndarray:
+        """The array to run with: a fitting ndarray itself, else a conversion. stacked: it holds the values of many runs
+        along its first axis. order: see `Program.order`.
 
         Raises FeedError when the value doesn't fit in shape or dtype.
         """
@@ -77,7 +77,7 @@ class Feed:
                 *self.origin(),
             )
         try:
-            array = converted(value, self.dtype, self.by_value)
+            array = converted(value, self.dtype, self.by_value, order)
         except DTypeError as error:
             raise FeedError(
                 f"Cannot feed value of type {_kind(value)} for Tensor '{label}', which has dtype {self.dtype}",

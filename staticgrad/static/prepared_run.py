@@ -118,7 +118,8 @@ class Runner:
 
     def run(self, values: Iterable[Any]) -> list[Any]:
         """The results for any values, one per feed. Raises the errors of `Session.run`."""
-        arrays = [feed.accept(value) for value, feed in zip(values, self.feeds, strict=True)]
+        order = self.program.order
+        arrays = [feed.accept(value, order=order) for value, feed in zip(values, self.feeds, strict=True)]
         state = self.values
         with state.lock:
             if not self.ready:
@@ -216,7 +217,7 @@ class Runner:
         """Append the values of placeholders that feed themselves. look: for a plan, not for a run."""
         run = SourceRun(look)
         for feed, source in self.sources:
-            arrays.append(feed.accept(source(run)))
+            arrays.append(feed.accept(source(run), order=self.program.order))
 
 
 class PreparedCall:
@@ -306,7 +307,8 @@ class PreparedCall:
 
     def accept(self, values: Iterable[Any]) -> list[np.ndarray]:
         """The arrays to run with."""
-        return [feed.accept(value) for value, feed in zip(values, self._runner.feeds, strict=True)]
+        order = self._runner.program.order
+        return [feed.accept(value, order=order) for value, feed in zip(values, self._runner.feeds, strict=True)]
 
 
 def _bind(node: Node, store: dict[Cell, np.ndarray]) -> None:

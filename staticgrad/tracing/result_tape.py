@@ -109,7 +109,7 @@ class Derivatives:
                     "take both gradients inside the compiled function",
                 )
             self._program = made
-        found = iter(self._program.run([np.asarray(a, order="C") for a in values], {}))
+        found = iter(self._program.run([np.asarray(a, order=self._program.order) for a in values], {}))
         return [None if node is None else wrap(next(found)) for node in self.targets]
 
 
@@ -281,11 +281,12 @@ class _Run:
         tape = self.tape
         tape.wanted = True
         saved = saved[: len(tape.saved)]
-        values = [np.asarray(x._data, order="C") for x in saved]
+        order = tape.backward.order
+        values = [np.asarray(x._data, order=order) for x in saved]
         computed = []
         if tape.recompute is not None:
-            computed = tape.recompute.run([np.asarray(a, order="C") for a in self.arrays], _Cells())
-        arrays = iter(tape.backward.run([*values, *computed, *(np.asarray(g._data, order="C") for g in seeds)], _Cells()))
+            computed = tape.recompute.run([np.asarray(a, order=order) for a in self.arrays], _Cells())
+        arrays = iter(tape.backward.run([*values, *computed, *(np.asarray(g._data, order=order) for g in seeds)], _Cells()))
         found = [wrap(next(arrays)) if reached else None for reached in tape.reached]
         if not modes.now.grad:
             return found

@@ -17,6 +17,7 @@ from ..compiler.passes.rewrite import Pass
 from ..compiler.passes.symbolic_extents import Filler, now
 from ..compiler.program import Program
 from ..compiler.templates import Templates
+from ..eager.calls.kernels import copied_as_it_lies
 from ..eager.grad_mode import INFERRING, modes, watches_nan
 from ..eager.sparse_gradients import sparse_gradient_of
 from ..eager.tape import tick, touch
@@ -497,7 +498,7 @@ class Specialization:
         """The array, or a copy where the step writes its memory."""
         low = array.__array_interface__["data"][0]
         high = low + array.nbytes
-        return array.copy("K") if any(low < end and begin < high for begin, end in self.ranges) else array
+        return copied_as_it_lies(array) if any(low < end and begin < high for begin, end in self.ranges) else array
 
     def ready(self) -> bool:
         """Whether the guards hold. Binds the plan again where memory has moved."""

@@ -232,7 +232,7 @@ class TraceMemory:
             if not modes.now.inference:
                 raise misuse.inference_changed()
             self.changes_inference = True
-        if x.is_view and 0 not in x.shape and (layout := self.layout(x)).repeats:
+        if x.is_view and (layout := self.layout(x)).repeats:
             raise misuse.read_only(name, layout.shape, layout.strides)
         if isinstance(x, TracedView):
             if x.spreads():

@@ -44,6 +44,7 @@ def test_torch_is_this_library_inside_and_is_put_back_outside():
             assert front is torch
             assert torch is not mine
             assert torch.Tensor is sg.Tensor
+            assert issubclass(torch.TypedStorage, torch.UntypedStorage)  # which Lightning imports
             assert F.relu is sg.nn.functional.relu
             assert Adam is sg.optim.Adam
             with sg.as_torch() as again:

@@ -115,8 +115,6 @@ class Plan:
         b.bind_status(self.status)
         self.kept: dict[Node, np.ndarray] = {}
         """Values of host calls that have no buffer, and all values of a strict run."""
-        self.given: dict[Node, np.ndarray] = {}
-        """The feeds of a strict run that don't lie in row-major order, as they lie."""
         self.open = self.open_results()
         if b.stream.stacks:
             weakref.finalize(self, free_stacks, list(b.stream.stacks.values()))
@@ -281,9 +279,11 @@ class Plan:
 
     def execute(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Run on bound state. Returns the results. The caller holds the lock."""
+        given: dict[Node, np.ndarray] = {}
+        """The feeds of a strict run that don't lie in row-major order, as they lie."""
         if self.strict:
-            self.given = {node: array for node, array in zip(self.feeds, arrays, strict=True) if not array.flags.c_contiguous}
-            arrays = [copied(array) if node in self.given else array for node, array in zip(self.feeds, arrays, strict=True)]
+            given = {node: array for node, array in zip(self.feeds, arrays, strict=True) if not array.flags.c_contiguous}
+            arrays = [copied(array) if node in given else array for node, array in zip(self.feeds, arrays, strict=True)]
         if self.reads_numbers:
             self.read_numbers()
         if self.builder.stream.exchanges:
@@ -294,7 +294,7 @@ class Plan:
             if results is None:
                 self.fail(int(self.control[t.FAILED]))
             if not self.simple:
-                self.finish([*arrays, *self.results.outputs(results)])
+                self.finish([*arrays, *self.results.outputs(results)], given)
         except (StaticgradError, MemoryError) as error:
             self._failed(error)
             raise
@@ -415,10 +415,10 @@ class Plan:
         plain = all(isinstance(value, (int, float)) for value in values)
         self.known = [(owner, owner.writes) for owner in self.owners] if counted and plain else None
 
-    def finish(self, arrays: Sequence[np.ndarray]) -> None:
+    def finish(self, arrays: Sequence[np.ndarray], given: dict[Node, np.ndarray]) -> None:
         """Run a plan with host calls or exchanges on the arrays in place, feeds and outputs. The driver stops at each host call
-        and resumes after it, in the middle of a loop too."""
-        self.kept = dict(self.given)  # the rest is of a run that failed
+        and resumes after it, in the middle of a loop too. given: feeds that host calls read from other arrays."""
+        self.kept = given  # what was there is of a run that failed
         self._follow(loader.step(*self.call), arrays)
         self.kept = {node: self.kept[node] for _, node in self.open}
 
@@ -435,6 +435,7 @@ class Plan:
     def _failed(self, error: BaseException) -> None:
         """After an error: give back what was taken, and wait for what has begun."""
         self.give_back()
+        self.kept = {}
         if not isinstance(error, DistError):
             self._settle()
 

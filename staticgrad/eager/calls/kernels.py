@@ -134,6 +134,16 @@ def row_major(array: np.ndarray) -> np.ndarray:
     return array if array.flags.c_contiguous else copied(array)
 
 
+def copied_as_it_lies(array: np.ndarray) -> np.ndarray:
+    """A copy whose axes have the order and the directions of the array's, and whose elements repeat where the array's do.
+    Strict plans take such copies: they add in the order in which elements lie."""
+    if min(array.strides, default=1) > 0:
+        return array.copy("K")
+    backwards = tuple([slice(None, None, -1) if step < 0 else slice(None) for step in array.strides])
+    part = array[backwards][tuple([slice(0, 1) if step == 0 else slice(None) for step in array.strides])]
+    return np.broadcast_to(part.copy("K")[backwards], array.shape)
+
+
 def copied(array: np.ndarray) -> np.ndarray:
     """A copy in row-major order: of a large array by a kernel."""
     if array.size < MOVED:

@@ -21,6 +21,7 @@ from ...base.types import TensorType
 from ...compiler.execute.fastcall import Spec, declined, fast_path
 from ...compiler.program import Program
 from ...compiler.templates import Templates
+from ...eager.calls.kernels import copied_as_it_lies
 from ...eager.pending import at_once
 from ...eager.sparse_gradients import SparseGradient, sparse_gradient_of
 from ...errors import Where
@@ -220,12 +221,8 @@ class Roads:
         """Those of eager mode, of the values for which they were asked."""
 
     def copy(self, array: np.ndarray) -> np.ndarray:
-        """A copy for a plan. Strict plans add in the order in which elements lie, repeated and reversed ones too."""
-        if not self.strict or min(array.strides, default=1) > 0:
-            return array.copy("K" if self.strict else "C")
-        backwards = tuple([slice(None, None, -1) if step < 0 else slice(None) for step in array.strides])
-        part = array[backwards][tuple([slice(0, 1) if step == 0 else slice(None) for step in array.strides])]
-        return np.broadcast_to(part.copy("K")[backwards], array.shape)
+        """A copy for a plan."""
+        return copied_as_it_lies(array) if self.strict else array.copy("C")
 
     def input(self, at: RoadNode, array: np.ndarray, tracked: bool) -> RoadNode:
         """The step that takes an array of this type and layout."""
