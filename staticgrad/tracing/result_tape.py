@@ -311,11 +311,14 @@ class CompiledCall(Function):
     @staticmethod
     def forward(ctx: Any, run: _Run | _LostRun, *leaves: Any) -> Any:
         ctx.run = run
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*run.saved)
         return tuple(run.results)
 
     @staticmethod
     def backward(ctx: Any, *seeds: Any) -> Any:
+        # Zeros lie as the results do: strict plans add in the order of memory.
+        seeds = tuple([wrap(np.zeros_like(x._data)) if g is None else g for g, x in zip(seeds, ctx.run.results, strict=True)])
         return None, *ctx.run.gradients(ctx.saved_tensors, seeds)
 
 

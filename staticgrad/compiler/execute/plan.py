@@ -116,6 +116,8 @@ class Plan:
         self.kept: dict[Node, np.ndarray] = {}
         """Values of host calls that have no buffer, and all values of a strict run."""
         self.open = self.open_results()
+        self.as_they_lie = [(i, _same(node)) for i, node in enumerate(b.fetched_nodes)] if self.strict else []
+        """The values of a strict run's results, which lie in memory as eager mode's do."""
         if b.stream.stacks:
             weakref.finalize(self, free_stacks, list(b.stream.stacks.values()))
         self.patches = np.array(b.patches, np.int64).reshape(-1, 3)
@@ -305,6 +307,9 @@ class Plan:
         for i, node in self.open:
             found = self.kept[node]
             results[i] = found.copy() if any(found is other for other in results) else found
+        for i, node in self.as_they_lie:
+            found = self.kept.get(node, results[i])
+            results[i] = results[i] if found.flags.c_contiguous else found.copy("K")
         self.kept.clear()
         self.ran = True
         return results
@@ -420,7 +425,7 @@ class Plan:
         and resumes after it, in the middle of a loop too. given: feeds that host calls read from other arrays."""
         self.kept = given  # what was there is of a run that failed
         self._follow(loader.step(*self.call), arrays)
-        self.kept = {node: self.kept[node] for _, node in self.open}
+        self.kept = {node: self.kept[node] for _, node in [*self.open, *self.as_they_lie] if node in self.kept}
 
     def go_on(self, results: Sequence[np.ndarray]) -> None:
         """Finish a fast call that stopped after exchanges had begun. results: those that it returned."""
@@ -551,7 +556,7 @@ class Plan:
     def _let_go(self, instruction: Instruction) -> None:
         """Release the values that no later host call reads."""
         if self.last_read is None:
-            self.last_read, seen = {}, {node for _, node in self.open}
+            self.last_read, seen = {}, {node for _, node in [*self.open, *self.as_they_lie]}
             for each in reversed(self.instructions):
                 node = each.node
                 if node is not None and each.kind == "host":
