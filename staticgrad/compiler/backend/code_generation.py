@@ -19,6 +19,10 @@ OPTIMIZED = {"opt": 3, "loop_vectorize": True, "slp_vectorize": False}
 """How much LLVM does. Scalars side by side need not become vectors: the loops of kernels do, and other code is written for
 vectors."""
 
+GENERATED = 'define void @"kernel"('
+"""How a generated kernel begins. None of its strides is 1 in a run, so LLVM must not guess that one of them is, and leave all
+others to a loop of single elements. Routines have strides of 1."""
+
 WHOLE_VECTORS = "-prefer-256-bit"
 """LLVM halves the vectors of Intel's CPUs with AVX-512, lest a program with few wide instructions run at a lower clock for
 them. Products compute with whole vectors anyway, and elementary functions take a third less time with them."""
@@ -54,6 +58,7 @@ def compiled(code: str, inlined: Iterable[str] = ()) -> bytes:
 
 def parsed(code: str, inlined: Iterable[str] = ()) -> Any:
     """The module of a text of LLVM code. inlined: texts of functions that it calls."""
+    llvm.set_option("", f"-enable-mem-access-versioning={'false' if GENERATED in code else 'true'}")
     module = llvm.parse_assembly(code)
     for text in inlined:
         part = llvm.parse_assembly(text)

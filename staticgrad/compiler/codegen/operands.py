@@ -299,7 +299,7 @@ class Operands:
                 if kind == (COL if axis == "row" else ROW):
                     continue
                 at = place - first if moved else place
-                unit = axis == "column" and stride == 1
+                unit = stride == 1 and (axis == "column" or self.domain.columns is None)
                 terms.append(at if unit else at * self.args.size((axis, "stride", node, number), stride))
             index = total(terms)
             assert index is not None

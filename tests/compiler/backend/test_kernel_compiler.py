@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from staticgrad.compiler.backend import kernel_cache
+from staticgrad.compiler.backend import code_generation, kernel_cache
 from staticgrad.compiler.backend.dialect import i64_at, inline, kernel, sign_int
 from staticgrad.compiler.backend.kernel_compiler import Kernel, translated
 from staticgrad.compiler.backend.kernel_types import LanguageError
@@ -236,3 +236,17 @@ def test_a_byte_stays_one_in_a_loop_that_combines_it_with_truth_values():
     x, found = np.array([0, 3, 0], np.int64), np.zeros(1, np.uint8)
     run("q = x1[0]\nfor i in range(start, stop):\n    q = maximum_bool(q, x0[i] == 3)\nx1[0] = q", x, found, stop=3)
     assert found == 1
+
+
+def test_vectors_are_for_all_strides():
+    """LLVM does not guess that a stride which only the run knows is 1, and leave all others to a loop of single elements."""
+    lines = (
+        "x, y, s = f32_at(buffers, 0), f32_at(buffers, 1), sizes[0]",
+        "for i in range(start, stop):",
+        "    y[i] = exp_f32(x[i * s])",
+    )
+    source = "\n    ".join(["@kernel\ndef kernel(buffers, sizes, start, stop):", *lines]) + "\n"
+    _, code = kernel_cache.llvm_code(kernel_cache.header(source) + source)
+    optimized = str(code_generation.optimized(code))
+    assert "vector.body" in optimized
+    assert "ident.check" not in optimized
