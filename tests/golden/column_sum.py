@@ -1,11 +1,11 @@
 @kernel
 def kernel(buffers, sizes, start, stop):
-    x0 = f32_at(buffers, 0)  # x0 f32[4,5]
-    acc1 = f32_at(buffers, 1)  # per chunk: %2 sum f32[5]
-    acc2 = f32_at(buffers, 2)  # per chunk: %3 max f32[5]
-    sums3 = f64_at(buffers, 3)  # sums per chunk: %2 sum f32[5]
-    y4 = f32_at(buffers, 4)  # %2 sum f32[5]
-    y5 = f32_at(buffers, 5)  # %3 max f32[5]
+    x0 = f32_at(buffers, 0)  # x0 f32[4,32]
+    acc1 = f32_at(buffers, 1)  # per chunk: %2 sum f32[32]
+    acc2 = f32_at(buffers, 2)  # per chunk: %3 max f32[32]
+    sums3 = f64_at(buffers, 3)  # sums per chunk: %2 sum f32[32]
+    y4 = f32_at(buffers, 4)  # %2 sum f32[32]
+    y5 = f32_at(buffers, 5)  # %3 max f32[32]
     columns = sizes[0]
     rows = sizes[1]
     chunks = sizes[2]

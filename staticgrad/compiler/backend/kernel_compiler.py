@@ -70,6 +70,7 @@ FUNCTIONS: dict[Any, Callable[..., Operand]] = {
     max: lambda builder, *numbers: reduce(partial(arithmetic.choice, builder, ">"), numbers),
 }
 """Functions of Python and NumPy that kernels may call."""
+RANGES = ("range", "masked")
 
 
 class Kernel(NamedTuple):
@@ -321,7 +322,7 @@ class _Call:
         with self.variables.iterated():
             self.loop(node, body, again, after, {name: Value(int64, counter)})
         blocks = self.builder.function.blocks
-        hint(latch, [body, *blocks[blocks.index(after) + 1 :]])
+        hint(latch, [body, *blocks[blocks.index(after) + 1 :]], node.iter.func.id == "masked")  # type: ignore[attr-defined]
 
     def loop(self, node: ast.While | ast.For, body: Any, again: Any, after: Any, variables: Any = MappingProxyType({})) -> None:
         if node.orelse:
@@ -369,7 +370,7 @@ class _Call:
     def bounds(self, node: ast.For) -> tuple[Operand, Operand, Operand]:
         """The first value of a loop over a range, that at which it stops, and the step."""
         call = node.iter
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in RANGES):
             raise Refused("loop over anything but a range")
         given = [self.value(bound) for bound in call.args]
         first, stop, step = (0, *given, 1) if len(given) == 1 else (*given, 1)[:3]

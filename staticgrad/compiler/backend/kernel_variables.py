@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 
+from .cpu import BYTES
 from .kernel_types import Operand, Refused, Type, Value, cast, common, type_of
 
 # the source of functions that kernels are made of, and facts about their names ---------------------------------------
@@ -220,6 +221,9 @@ def _holds(slot: Type, kind: Type) -> bool:
 # A maximum that passes NaN on takes several instructions, and the slower loops are slowest there. Two vectors at a time save a
 # quarter of a softmax along 100 elements, and cost nothing along 512.
 #
+# A single element after the last whole vector takes as long as a vector does. The last vector of a masked loop has idle lanes
+# instead, at the cost of a mask in every iteration; see `kernel_writer._uneven`.
+#
 # LLVM then copies the body of a loop whose number of iterations only the run knows, up to eight times. A short body gains up to
 # a tenth. Copies of a long one, and of a loop with loops in it, gain nothing, and take an eighth of the time of compilation.
 
@@ -227,6 +231,7 @@ LONG, LONGER = 16, 28
 """Instructions of arithmetic in an iteration that takes longer than an addition, and in one of which a CPU holds too few."""
 
 INTERLEAVED = "llvm.loop.interleave.count"
+MASKED = "llvm.loop.vectorize.predicate.enable"
 PASSING_NAN = ("llvm.maximum", "llvm.minimum")
 I32 = ir.IntType(32)
 
@@ -234,16 +239,23 @@ OTHERS = (ir.AllocaInstr, ir.LoadInstr, ir.StoreInstr, ir.GEPInstr, ir.PhiInstr,
 """Instructions that are no arithmetic."""
 
 
-def hint(latch: Any, blocks: list[Any]) -> None:
+def _narrow(one: Any) -> bool:
+    """Whether it reads or writes less than four bytes, for which AVX2 has no masks."""
+    kind = one.type if isinstance(one, ir.LoadInstr) else one.operands[0].type if isinstance(one, ir.StoreInstr) else I32
+    return isinstance(kind, ir.IntType) and kind.width < 32
+
+
+def hint(latch: Any, blocks: list[Any], masked: bool) -> None:
     """Tell LLVM how many iterations to interleave, and which loops to leave as they are. latch: the loop's jump to the next
-    iteration; blocks: of its body."""
-    found = [one for block in blocks for one in block.instructions if not isinstance(one, OTHERS)]
+    iteration; blocks: of its body; masked: whether a vector with idle lanes takes the place of the last iterations."""
+    code = [one for block in blocks for one in block.instructions]
+    found = [one for one in code if not isinstance(one, OTHERS)]
     outer = any("head" in block.name.split(".") for block in blocks)
+    passing = any(isinstance(one, ir.CallInstr) and one.callee.name.startswith(PASSING_NAN) for one in found)
     hints: list[tuple[Any, ...]] = [("llvm.loop.unroll.runtime.disable",)] if outer or len(found) >= LONG else []
-    if not outer and len(found) >= LONG:
-        hints.append((INTERLEAVED, I32(1 if len(found) < LONGER else 2)))
-    elif not outer and any(isinstance(one, ir.CallInstr) and one.callee.name.startswith(PASSING_NAN) for one in found):
-        hints.append((INTERLEAVED, I32(2)))
+    if not outer and (passing or len(found) >= LONG):
+        hints.append((INTERLEAVED, I32(1 if LONG <= len(found) < LONGER else 2)))
+        hints += [(MASKED, ir.Constant(ir.IntType(1), 1))] if masked and not (BYTES < 64 and any(map(_narrow, code))) else []
     if hints:
         module = latch.function.module
         texts = [module.add_metadata([ir.MetaDataString(module, name), *numbers]) for name, *numbers in hints]

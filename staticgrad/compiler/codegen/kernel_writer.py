@@ -18,10 +18,12 @@ same source. The source is a product: names are short and stable, and each line'
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...base.types import float64, int64
 from ...ir import Index, Node, Pointwise, Reduction
+from ..backend.cpu import BYTES
 from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, origin, scan_of
 from ..fusion.fuse import Group
 from ..fusion.indexed_members import gather_of, padding_of, scatter_of
@@ -63,13 +65,18 @@ from .loop_nest import LoopNest, cost
 from .operands import Operands
 from .parameters import BufferRef, KernelSource, Parameters, real_extent
 from .printers import KERNEL
-from .row_tiling import AT, BLOCK, LEAST, places_once, tile_rows, tiling_for, turned
+from .row_tiling import AT, BLOCK, LEAST, ROW_WORK, places_once, tile_rows, tiling_for, turned, work_of
 
 FIXED, FIXED_REDUCED, FIXED_SUMMED = 8, 16, 64
 """Up to so many columns, their number may be part of the source: in kernels without reductions, in those that reduce rows, and
 in those that sum over the rows. LLVM unrolls a loop over a known number of columns and vectorizes across rows instead. That
 is faster where rows are few numbers apart (LLVM loads groups of up to 8 numbers at equal distances), and where the sums along
 the columns stay in registers. Elsewhere it is up to 3 times slower."""
+MASKED = BYTES >= 32
+"""Whether vectors may have idle lanes."""
+ENDS, MASKS = 128, 3
+"""Dear iterations that fill no vector take many times as long as idle lanes, and masks a fifth of the loop: they pay for a rest
+of more than (`ENDS` + `MASKS` * columns) / bytes of a vector."""
 MANY = 1024
 """Rows from which a loop over an unknown number of columns, most of which is its ends, costs more than a kernel of its own."""
 
@@ -95,6 +102,8 @@ class KernelWriter:
         """Partial results along the columns: a loop of its own computes them for a row, before other loops read them."""
         self.value: dict[Node, Name] = {}
         self.scratch: dict[Node, str] = {}
+        self.uneven = False
+        """Whether the last vector of a row's columns has idle lanes."""
         self.hoisted: set[str] = set()
         self.here: dict[Any, Name] = {}
         """Values loaded in this row."""
@@ -151,12 +160,20 @@ class KernelWriter:
             self.args.fix("columns", columns)
         else:
             self.args.size("columns", columns, "columns")
+            self.uneven = self._uneven(columns)
 
     def _many_short_rows(self, columns: int) -> bool:
         """Whether most of a loop over an unknown number of columns would be its ends, or each row has numbers of its own to
         compute, one at a time."""
         alone = any(isinstance(n.op.emit, Pointwise) and self.domain.rank[n] == ROW for n in self.group.members)
         return real_extent(self.domain, "rows") >= MANY and (columns < FIXED or (columns == FIXED and alone))
+
+    def _uneven(self, columns: int) -> bool:
+        """Whether the last columns of a row, which fill no vector, would take a large part of a loop over columns."""
+        if not MASKED or (self.tiling is not None and self.tiling.interchanged) or work_of(self.group, FULL) < ROW_WORK:
+            return False
+        size = max(n.type.dtype.itemsize for n in self.group.members if self.domain.rank[n] == FULL)
+        return columns % (2 * BYTES // size) * BYTES > ENDS + MASKS * columns
 
     def _along_weight(self, columns: int) -> bool:
         """Whether the columns are those of a variable or constant, whose extents don't change from call to call."""
@@ -241,7 +258,7 @@ class KernelWriter:
                 starts[node] = assign(name.name, self.acc.start(node))
                 body.append(combined(node, name, operand, self.args.note(node)))
                 after += self.reduced(node, name)
-        columns = loop("j", 0, COLUMNS, [*body, *self.late])
+        columns = replace(loop("j", 0, COLUMNS, [*body, *self.late]), masked=self.uneven)
         self.late = outer
         whole = self.acc.in_strips(columns, starts) or [*starts.values(), columns]
         return [*scans, *self.row_loads, *whole, *after]

@@ -221,7 +221,8 @@ class TurnedRows(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Loop(Statement):
-    """`body` for each index from start to before stop. `strip_of`: it walks one strip of the loop with this index."""
+    """`body` for each index from start to before stop. `strip_of`: it walks one strip of the loop with this index. `masked`:
+    its last vector has idle lanes."""
 
     index: str
     start: Expr
@@ -229,6 +230,7 @@ class Loop(Statement):
     body: tuple[Statement, ...]
     step: Expr = Integer(1)
     strip_of: str = ""
+    masked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,9 @@ PRECEDENCE = {"or": 0, "and": 1, "==": 2, "<": 2, "<=": 2, "+": 3, "-": 3, "*": 
 class Printer:
     """Writes statements and expressions. A subclass says how a scalar operation is called."""
 
+    masked = "range"
+    """The range of a masked loop."""
+
     def __init__(self) -> None:
         self.expressions: dict[type, Callable[..., str]] = {
             Name: lambda e: e.name,
@@ -149,7 +152,7 @@ class Printer:
     def loop(self, s: Loop) -> list[str]:
         start, stop, step = self.value(s.start), self.value(s.stop), self.value(s.step)
         bounds = stop if start == "0" and step == "1" else f"{start}, {stop}" if step == "1" else f"{start}, {stop}, {step}"
-        return [f"for {s.index} in range({bounds}):", *self.block(s.body)]
+        return [f"for {s.index} in {self.masked if s.masked else 'range'}({bounds}):", *self.block(s.body)]
 
     def condition(self, s: If) -> list[str]:
         return [f"if {self.value(s.condition)}:{_noted(s.note)}", *self.block(s.body)]
@@ -205,6 +208,7 @@ class Printer:
 class KernelPrinter(Printer):
     """The source that `backend/kernel_cache.py` compiles. Functions have the dtype of their operands as a suffix."""
 
+    masked = "masked"
     FUNCTIONS = {"sqrt": "math.sqrt", "floor": "np.floor", "ceil": "np.ceil", "round": "np.rint"}
     """Those that the compiler knows by NumPy's names."""
 

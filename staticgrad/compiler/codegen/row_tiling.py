@@ -127,12 +127,12 @@ def tiling_for(group: Group, layouts: Layouts) -> Tiling | None:
     if not any(fused_as(n, Lookup) for n in group.members):
         plain = not any(fused_as(n, Window) or fused_as(n, Reduction) for n in group.members)  # neither parts nor scans
         uneven = columns <= UNEVEN and columns % (BYTES // itemsize) != 0
-        if columns <= NARROW or (plain and uneven and _work(group, FULL) >= ROW_WORK):
+        if columns <= NARROW or (plain and uneven and work_of(group, FULL) >= ROW_WORK):
             return Tiling(True, {}, itemsize, plain)
-    return Tiling(False, {}, itemsize) if columns <= WIDE and _work(group, ROW) >= ROW_WORK else None
+    return Tiling(False, {}, itemsize) if columns <= WIDE and work_of(group, ROW) >= ROW_WORK else None
 
 
-def _work(group: Group, rank: str) -> int:
+def work_of(group: Group, rank: str) -> int:
     """The cost of the values of a rank, for each."""
     return sum(cost(n) for n in group.members if isinstance(n.op.emit, Pointwise) and group.domain.rank[n] == rank)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from staticgrad.compiler.backend.cpu import BYTES
 from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench
 
@@ -113,3 +114,20 @@ def test_the_columns_of_many_short_rows_are_a_number_in_the_source(columns: int,
         b = Bench()
         plan = b.check(b.feed(rows, columns, dtype=dtype) * F.sigmoid(b.feed(rows, 1, dtype=dtype)), rtol=1e-5)
         assert (f"columns = {columns}\n" in source(plan)) is (many and columns <= 8), source(plan)
+
+
+def padded_gates(b: Bench, columns: int, dtype: type) -> list[Symbol]:
+    """Elementwise work along rows that are read at shifted places, and sums down them."""
+    x, c = b.feed(9, columns, dtype=dtype), b.feed(9, 1, dtype=dtype)
+    y = F.logaddexp(F.concatenate([x[:, 1:], c], 1), x * c)
+    return [y, F.sum(F.exp(y), 0)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [2, 5, 15, 16, 17, 21, 31, 32, 33, 50, 64, 65, 100, 250, 511])
+def test_rows_that_fill_no_whole_vectors(columns: int, dtype: type):
+    """The last vector of dear work has idle lanes where single elements would take a large part of the loop."""
+    b = Bench()
+    found = source(b.check(*padded_gates(b, columns, dtype), rtol=1e-5 if dtype is np.float32 else 1e-12))
+    if BYTES == 64 and dtype is np.float32 and columns != 2:
+        assert ("in masked(columns)" in found) == (columns % 32 * 64 > 128 + 3 * columns)
