@@ -341,7 +341,7 @@ class KernelWriter:
         """The expression of a value; the statements that it needs are added to `body`."""
         window = padding_of(node)
         if window is not None:
-            return self.operands.window(node, window, kind)
+            return self.operands.window(node, window, kind, body)
         lookup = gather_of(node)
         if lookup is not None:
             index = node.inputs[lookup.index]

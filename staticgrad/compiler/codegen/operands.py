@@ -286,13 +286,16 @@ class Operands:
         """A place times a stride, which is an argument unless it is 1."""
         return place if stride == 1 else place * self.args.size(key, stride)
 
-    def window(self, node: Node, window: Window, kind: str) -> Expr:
-        """A value that is read from operands at shifted places, under conditions."""
-        value = self.args.literal(0, node.type.dtype)
+    def window(self, node: Node, window: Window, kind: str, body: list[Statement]) -> Expr:
+        """A value that is read from operands at shifted places, under conditions. Where these differ along a row, each of
+        several operands is a line of `body`: LLVM makes one load of two that exclude each other, and gathers its elements."""
+        dtype = node.type.dtype
+        zero = value = self.args.literal(0, dtype)
         for number, begin, end in reversed(window.parts):
             seen = node.inputs[number]
             row, column, over_columns = strides_of(node, window, number, kind, self.domain, self.layouts)
-            first, last = self.args.size(("begin", node, number), begin), self.args.size(("end", node, number), end)
+            first: Expr = self.args.size(("begin", node, number), begin)
+            last: Expr = self.args.size(("end", node, number), end)
             terms: list[Expr] = []
             axes = (ROW_I, row, "row", not over_columns), (COLUMN_J, column, "column", over_columns)
             for place, stride, axis, moved in axes:
@@ -303,10 +306,17 @@ class Operands:
                 terms.append(at if unit else at * self.args.size((axis, "stride", node, number), stride))
             index = total(terms)
             assert index is not None
-            moving = COLUMN_J if over_columns else ROW_I
+            moving: Expr = COLUMN_J if over_columns else ROW_I
             read = Load(self.memory(seen, "x"), index, seen.type.dtype)
+            if over_columns and self.innermost and real_extent(self.domain, "columns") <= MOST:  # lanes as wide as float32
+                first, moving, last = (Convert(bound, int32) for bound in (first, moving, last))
             condition = Infix("and", Infix("<=", first, moving), Infix("<", moving, last))
-            value = Scalar("where", (condition, read, value), node.type.dtype, node.type.dtype)
+            if len(window.parts) > 1 and (over_columns or self.domain.columns is None):
+                name = self.args.fresh("p")
+                body.append(assign(name.name, Scalar("where", (condition, read, zero), dtype, dtype), self.args.note(node)))
+                value = name if value is zero else Scalar("where", (condition, name, value), dtype, dtype)
+            else:
+                value = Scalar("where", (condition, read, value), dtype, dtype)
         return value
 
     def looked_up(self, node: Node, lookup: Lookup, number: Expr) -> Load:

@@ -10,6 +10,8 @@ import pytest
 import staticgrad as sg
 from staticgrad import nn
 from staticgrad.autodiff.reverse import gradients
+from staticgrad.compiler.backend import code_generation, kernel_cache
+from staticgrad.compiler.backend.cpu import BYTES
 from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench
 
@@ -48,6 +50,18 @@ def test_read_in_place(name: str):
     plan = b.check(*IN_PLACE[name](b), rtol=1e-5)
     assert {row.kind for row in plan.instructions} == {"kernel"}
     assert not any(row.name == "concatenate" for row in plan.instructions)
+
+
+@pytest.mark.skipif(BYTES < 32, reason="vectors of this CPU have no masks")
+@pytest.mark.parametrize("shapes", [[(9, 60), (9, 1)], [(60,), (1,)]])
+def test_joined_along_a_row_without_a_gather(shapes: list[tuple[int, ...]]):
+    """Each operand is loaded by vectors, whose lanes are neighbors."""
+    b = Bench()
+    (text,) = b.check(F.exp(joined(b, -1, *shapes) * 2), rtol=1e-5).sources().values()
+    _, code = kernel_cache.llvm_code(kernel_cache.header(text) + text)
+    optimized = str(code_generation.optimized(code))
+    assert "llvm.masked.load" in optimized
+    assert "llvm.masked.gather" not in optimized
 
 
 STORED: dict[str, Callable[[Bench], list[Symbol]]] = {
