@@ -8,8 +8,7 @@ from staticgrad.compiler.backend.dialect import *
 
 # kernels
 
-from staticgrad.compiler.backend.intrinsics.vector_tiles import turn_tile
-from staticgrad.compiler.backend.intrinsics.vector_tiles import at
+from staticgrad.compiler.backend.intrinsics.vector_tiles import at, transpose_block, turn_firsts, turn_tile
 
 
 @inline
@@ -34,15 +33,22 @@ def plane(to, source, sizes, at_to, at_from, p, q, rows, columns):
     axes = sizes[0]
     to_p, to_q = sizes[1 + axes + p], sizes[1 + axes + q]
     from_p, from_q = sizes[1 + 2 * axes + p], sizes[1 + 2 * axes + q]
-    if to_q == 1 and from_p == 1 and from_q != 1 and from_q != 0:
-        below, right = rows // 16 * 16, columns // 16 * 16
+    if to_q == 1 and (from_p == 1 or from_p == 2) and from_q != 1 and from_q != 0:
+        tile = 16 if from_p == 1 and rows % 16 < 8 and columns % 16 < 8 else 8
+        below, right = rows // tile * tile, columns // tile * tile
         for first in range(0, below, 64):
-            for j in range(0, right, 16):
-                for i in range(first, min(first + 64, below), 16):
-                    turn_tile(to, at(source, at_from + i + j * from_q), from_q, at(to, at_to + i * to_p + j), to_p)
+            for j in range(0, right, tile):
+                for i in range(first, min(first + 64, below), tile):
+                    place, there = at(source, at_from + i * from_p + j * from_q), at(to, at_to + i * to_p + j)
+                    if from_p == 2:
+                        turn_firsts(to, place, from_q, there, to_p)
+                    elif tile == 16:
+                        turn_tile(to, place, from_q, there, to_p)
+                    else:
+                        transpose_block(to, place, from_q, there, to_p)
         for i in range(rows):
             for j in range(right if i < below else 0, columns):
-                to[at_to + i * to_p + j] = source[at_from + i + j * from_q]
+                to[at_to + i * to_p + j] = source[at_from + i * from_p + j * from_q]
     else:
         for i in range(rows):
             line(to, source, at_to + i * to_p, at_from + i * from_p, to_q, from_q, columns)
@@ -50,7 +56,8 @@ def plane(to, source, sizes, at_to, at_from, p, q, rows, columns):
 
 @inline
 def copied(to, source, sizes, start, stop):
-    """Plane by plane: along the axes of step 1 in the result (q) and in the source (p), or else the last ones."""
+    """Plane by plane: along the axes of step 1 in the result (q) and of step 1 or 2 in the source (p), as parts of complex
+    numbers have it, or else the last ones."""
     axes, span = sizes[0], stop - start
     at_to, at_from = start * sizes[1 + axes], start * sizes[1 + 2 * axes]
     if axes == 1:
@@ -61,7 +68,7 @@ def copied(to, source, sizes, start, stop):
             if sizes[1 + axes + a] == 1:
                 q = a
         for a in range(axes):
-            if a != q and (p < 0 or sizes[1 + 2 * axes + p] != 1):
+            if a != q and (p < 0 or (sizes[1 + 2 * axes + p] != 1 and sizes[1 + 2 * axes + p] != 2)):
                 p = a
         planes = 1
         for a in range(axes):

@@ -382,6 +382,18 @@ def turn_tile(of: Elements, source: Int, from_step: Int, out: Int, to_step: Int)
 
 
 @routine
+def turn_firsts(of: Elements, source: Int, from_step: Int, out: Int, to_step: Int) -> None:
+    """The first numbers of EIGHT rows of EIGHT pairs, `from_step` elements apart, as the columns of rows that are `to_step`
+    apart at `out`. The second number of the last pair is not read."""
+    picked = [k if k < EIGHT else k + 1 for k in range(0, SIXTEEN, 2)]
+    places = [source + from_step * k * of.size for k in range(EIGHT)]
+    halves = [(of.load(place, EIGHT), of.load(place + (EIGHT - 1) * of.size, EIGHT)) for place in places]
+    block = [shuffled(source.builder, low, high, picked) for low, high in halves]
+    for k, turned in enumerate(transposed(source.builder, block)):
+        of.store(turned, out + to_step * k * of.size)
+
+
+@routine
 @apart
 def turn_pairs(of: Elements, source: Int, pitch: Int, first: Int, second: Int) -> None:
     """SIXTEEN rows of EIGHT pairs, `pitch` elements apart, as columns: SIXTEEN first numbers of each pair at `first`, one pair
