@@ -8,8 +8,10 @@ guard finds the tape's values, one call computes the gradients, and nothing is v
 
 from __future__ import annotations
 
+import marshal
 import math
 from collections.abc import Sequence, Set
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -39,6 +41,9 @@ VAIN = 64
 """After so many new forms in a row, most passes are run without looking for a form."""
 SELDOM = 256
 """From then on one pass in so many looks for a form."""
+AT_ONCE = 3
+"""Forms with plans of functions whose own plan takes over at the first tape: such a function came in every step so far, so its
+tape will. A program whose tapes differ makes so many plans in vain."""
 
 NOTHING: frozenset[int] = frozenset()
 
@@ -180,7 +185,7 @@ class TapePlan:
 
     __slots__ = ("form", "guards", "match", "parts", "size")
 
-    def __init__(self, form: Form, passes: Sequence[Passes], later: Sequence[PlannedCall], guard: bytes = b""):
+    def __init__(self, form: Form, passes: Sequence[Passes], later: Sequence[PlannedCall], guard: CodeType | None = None):
         """later: the calls of all parts but the first; guard: `Guards.code` of such a form."""
         self.form, self.size = form, form.size
         self.parts = [Part(form, each, call) for each, call in zip(passes, (NONE, *later), strict=True)]
@@ -188,7 +193,7 @@ class TapePlan:
         self.match = self.guards.match
 
     def __reduce__(self) -> Any:
-        return TapePlan, (self.form, [part.passes for part in self.parts], self.calls, self.guards.code)
+        return kept, ([part.passes for part in self.parts], self.calls, marshal.dumps(self.guards.code))
 
     @property
     def calls(self) -> list[PlannedCall]:
@@ -208,15 +213,33 @@ class TapePlan:
         return self.parts[0].run(tape, 0, arrays[0])
 
 
+class Kept(NamedTuple):
+    """A plan without its form, which each process finds on its own tape."""
+
+    passes: Sequence[Passes]
+    later: Sequence[PlannedCall]
+    guard: CodeType
+
+    def of(self, form: Form) -> TapePlan:
+        return TapePlan(form, *self)
+
+
+def kept(passes: Sequence[Passes], later: Sequence[PlannedCall], guard: bytes) -> Kept:
+    """See `TapePlan.__reduce__`."""
+    return Kept(passes, later, marshal.loads(guard))
+
+
 class Forms:
     """The plans of tapes with one op at the first root, and how its tapes recur."""
 
-    __slots__ = ("plans", "vain")
+    __slots__ = ("at_once", "plans", "vain")
 
     def __init__(self) -> None:
         self.plans: tuple[TapePlan, ...] = ()
         self.vain = 0
         """Passes in turn whose form came for the first time."""
+        self.at_once = AT_ONCE
+        """Forms whose plan may still take over at the first tape."""
 
 
 def planned(
@@ -258,8 +281,11 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, whole: int) -
     if call is None:
         if form.size < whole:
             return None
-        recurring = any(row.call is not None for row in form.rows)  # it had plans of functions before it had this form
-        call = requests.begin(key, uses_of(elements_of(form), STEPS if recurring else USES))
+        most = USES
+        if any(row.call is not None for row in form.rows):  # it had plans of functions before it had this form
+            most = 1 if group.at_once else STEPS
+            group.at_once -= group.at_once > 0
+        call = requests.begin(key, uses_of(elements_of(form), most))
         group.vain += not mode.waits
     elif call.waits:
         group.vain = 0
@@ -319,4 +345,4 @@ def _whole(key: Any, form: Form) -> Any:
     return key[0], tuple(rows), f"{[*map(operand, form.leaves)]} {form.roots} {form.targets} {form.order}"
 
 
-PROGRAM = Maker(_program, whole=_whole)
+PROGRAM = Maker(_program, whole=_whole, used=lambda plan, form: plan.of(form))

@@ -6,9 +6,9 @@ are described by shape and dtype. Tapes of one form have backward passes that ar
 
 from __future__ import annotations
 
-import marshal
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -229,19 +229,14 @@ class Guards:
     free[i](records, leaves): what `Record.free` does, for the records that a part of the pass has passed; changed[i](records,
     leaves, clock): whether a value that the part after it is fed with was changed since."""
 
-    def __init__(self, form: Form, parts: Sequence[Passes], code: bytes = b""):
-        """code: as `code` was for such a form, since it takes long to write and to compile it."""
-        self._compiled = marshal.loads(code) if code else compile(_Writer(form, parts).text(), "<guard of a tape>", "exec")
+    def __init__(self, form: Form, parts: Sequence[Passes], code: CodeType | None = None):
+        """code: the text that was compiled for such a form, since it takes long to write and to compile it."""
+        self.code = code or compile(_Writer(form, parts).text(), "<guard of a tape>", "exec")
         names = _names(form)
-        exec(self._compiled, names)
+        exec(self.code, names)
         self.match: Guard = names["match"]
         self.free: list[Guard] = [names[f"free{i}"] for i in range(len(parts))]
         self.changed: list[Guard] = [names[f"changed{i}"] for i in range(1, len(parts))]
-
-    @property
-    def code(self) -> bytes:
-        """The text, compiled by this Python."""
-        return marshal.dumps(self._compiled)
 
 
 def _names(form: Form) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def test_a_guard_that_is_compiled_is_not_written_again(monkeypatch: pytest.Monke
     (plan,) = {plan for group in known(backward_plans.Forms).values() for plan in group.plans}
     make, args = plan.__reduce__()
     monkeypatch.delattr("staticgrad.eager.tape_form._Writer")
-    again = make(*args)
+    again = make(*args).of(plan.form)
     tape = [loss()], [sg.ones(())], None
     (records, places, *arrays), expected = again.match(*tape), plan.match(*tape)
     assert (records, [*map(id, places)]) == (expected[0], [*map(id, expected[1])])
@@ -623,6 +623,26 @@ def test_tapes_that_never_recur_are_left_alone(monkeypatch: pytest.MonkeyPatch):
             (x,) = leaves((3,))
             (x * x).prod().backward()
     assert len(asked) <= 7
+
+
+def test_the_first_tapes_of_functions_with_plans_are_plans_at_once(plans: list[bool]):
+    """In the step in which functions become plans the backward pass does, too; tapes that differ all the time don't."""
+    (w,) = leaves((5, 5))
+    x = sg.tensor(np.random.default_rng(2).random((7, 5)))
+
+    def step(others: int = 0) -> None:
+        y = F.silu(F.linear(x, w))
+        for _ in range(others):
+            y = y + 1
+        y.sum().backward()
+
+    with sg.eager_kernels(True):
+        for _ in range(kernels.STEPS + 1):
+            step()
+        assert plans == [False] * (kernels.STEPS - 1) + [True] * 2
+        for others in range(1, backward_plans.AT_ONCE + 2):
+            step(others)
+        assert plans[kernels.STEPS + 1 :] == [True] * (backward_plans.AT_ONCE - 1) + [False] * 2
 
 
 def test_a_form_is_the_same_for_other_numbers(monkeypatch: pytest.MonkeyPatch):

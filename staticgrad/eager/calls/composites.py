@@ -44,7 +44,7 @@ from ..saved import check_kept
 from ..tape import FreedTensor, Overwritten, Record, memory_of, places_of_change, tick
 from ..tensor import PublicTensor, Tensor, record_of, wrap
 from .composite_records import OPEN, CompositeRecord, Form, PartRecord, RulesRecord, Saved, refused
-from .kernels import NONE, OFF, STEPS, USES, Maker, PlannedCall, requests, uses_of
+from .kernels import NONE, OFF, USES, Maker, PlannedCall, requests, uses_of
 from .op_calls import family_of
 from .signature import INTEGERS, ITSELF, SEQUENCES, Signature, join
 
@@ -228,8 +228,9 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
 
 
 def soon(args: tuple[Any, ...]) -> int:
-    """The call in which the plan of a function takes over: that of gradients of another one, which has its plan, recurs."""
-    return STEPS if args and args[0].__class__ is Form else USES
+    """The call in which the plan of a function takes over: that of gradients of another one, which has its plan, recurs, and
+    the first call asks, so that workers compile the plans of one step together."""
+    return 2 if args and args[0].__class__ is Form else USES
 
 
 def keyed(a: Any) -> Any:

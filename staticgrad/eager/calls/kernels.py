@@ -63,13 +63,14 @@ class Maker:
 
     make: see `Make`. family: gives, of a key and the arguments of `make`, what calls have in common whose programs may
     differ in extents alone, or None. whole: gives all that the program follows from. bound: gives the variables of the program,
-    and the dicts that it reads hyperparameters of.
+    and the dicts that it reads hyperparameters of. used: gives `PlannedCall.use`, of what was kept of it and the arguments.
     """
 
     make: Callable[..., Any]
     family: Callable[..., Hashable] = lambda key, *args: None
     whole: Callable[..., Hashable] = lambda key, *args: key
     bound: Callable[[], tuple[Sequence[Cell], Sequence[dict[str, Any]]]] = lambda: ((), ())
+    used: Callable[..., Any] = lambda use, *args: use
 
     def __call__(self, *args: Any) -> Any:
         return self.make(*args)
@@ -278,7 +279,8 @@ class Requests:
                     each.arrive()
             return waiting
         mode.calls[key] = call
-        call.arrive()
+        for each in call.calls:  # also those that this process may not run: the next one finds all of them
+            each.arrive()
         return call
 
     def made(self, key: Hashable, waiting: Waiting, make: Make, *args: Any) -> PlannedCall:

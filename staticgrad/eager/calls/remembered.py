@@ -15,7 +15,8 @@ import importlib
 import io
 import pickle
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from functools import cache, cached_property, partial
 from types import FunctionType, MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -65,10 +66,6 @@ class LazyCall:
                 finally:
                     mode.numpy = numpy
         return self._made
-
-    def plan(self, number: int) -> Any:
-        """See `_plans_of`."""
-        return _plans_of(self.made())[number]
 
     def template(self, part: str, axes: Any) -> Any:
         """That which was made of the program of this part, which is the first one. axes: of its symbols."""
@@ -143,7 +140,7 @@ class StoredCall:
         use = io.BytesIO()
         if plans:
             try:
-                _Pickler(use, call.calls, self.args).dump(call.use)
+                _Pickler(use, call.calls).dump(call.use)
             except UNPICKLED as why:
                 logs.debug("the call is not kept: %s", why)
                 return
@@ -167,6 +164,7 @@ class Content:
         """Whether there are variables."""
         self.again: LazyCall | None = None
         self.calls: list[PlannedCall] = []
+        self.use: Any = None
 
     def make(self, cells: Sequence[Cell] = (), owners: Sequence[dict[str, Any]] = ()) -> None:
         """Make the plans. cells, owners: see `Maker.bound`."""
@@ -181,16 +179,26 @@ class Content:
             requests.share(plan)
             self.calls.append(PlannedCall(plan))
 
-    def _remade(self, number: int) -> Any:
+    def open(self, early: bool = False) -> None:
+        """Find out how the call uses the plans. early: unless that names a function which may not be decorated yet."""
+        if self.use is None and self.calls:
+            with suppress(Undecorated):
+                self.use = _Unpickler(io.BytesIO(self.stored["use"]), self.calls, self._made, early).load()
+
+    def _made(self) -> PlannedCall:
         assert self.again is not None
-        return self.again.plan(number)
+        return self.again.made()
+
+    def _remade(self, number: int) -> Any:
+        return _plans_of(self._made())[number]
 
     def call(self, again: LazyCall) -> PlannedCall:
         """The call. again: makes it anew."""
         self.again = again
         if not self.calls:
             self.make(*again.make.bound())
-        self.calls[0].use = _Unpickler(io.BytesIO(self.stored["use"]), self.calls, again).load()
+        self.open()
+        self.calls[0].use = again.make.used(self.use, *again.args)
         return self.calls[0]
 
 
@@ -234,6 +242,7 @@ class Ahead:
                 found = self.contents[key] = Content(content)
                 if found.whole and not found.bound:
                     found.make()
+                    found.open(early=True)
                     for call in found.calls:
                         call.arrive()
 
@@ -318,20 +327,17 @@ def _emptied(value: Any) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    """Objects of the package are named. calls: those that have plans; args: the arguments of `Maker.make`."""
+    """Objects of the package are named. calls: those that have plans."""
 
-    def __init__(self, file: Any, calls: list[PlannedCall], args: tuple[Any, ...]):
+    def __init__(self, file: Any, calls: list[PlannedCall]):
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self.calls, self.args = calls, args
+        self.calls = calls
 
     def persistent_id(self, value: Any) -> Any:
         if value.__class__ is Unread:
             return "unread", value.name
         if isinstance(value, PlannedCall):
             return "call", self.calls.index(value) if value in self.calls else -1
-        for i, arg in enumerate(self.args):
-            if value is arg and arg.__class__.__module__.endswith("tape_form"):
-                return "given", i
         if value.__class__ is FunctionType and value.__module__.startswith("staticgrad."):
             name = evaluations().get(value)
             return ("eval", name) if name else ("function", *named(value))
@@ -347,10 +353,14 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
+class Undecorated(Exception):
+    """A function is named by what its decorators have made of it, which some do at the first call."""
+
+
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: Any, calls: list[PlannedCall], again: LazyCall):
+    def __init__(self, file: Any, calls: list[PlannedCall], made: Callable[[], PlannedCall], early: bool):
         super().__init__(file)
-        self.calls, self.again = calls, again
+        self.calls, self.made, self.early = calls, made, early
 
     def persistent_load(self, named: Any) -> Any:
         what, name, *rest = named
@@ -358,10 +368,10 @@ class _Unpickler(pickle.Unpickler):
             return REGISTRY[name].eval
         if what == "call":
             return self.calls[name] if name >= 0 else NONE
-        if what == "given":
-            return self.again.args[name]
         if what == "unread":
-            return Unread(None, name, self.again.made)
+            return Unread(None, name, self.made)
+        if self.early and rest[-1]:
+            raise Undecorated
         return function(name, *rest)
 
 
