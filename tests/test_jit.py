@@ -42,9 +42,24 @@ def test_files_of_torchscript_are_refused():
         ("sparse_bsr_tensor", "there is one sparse layout"),
         ("cudnn_convolution", "call the function without this prefix"),
         ("hash_tensor", "64 bits without sign"),
-        ("ScriptModule", "sg.compile\\(f\\) compiles a function"),
     ],
 )
 def test_names_without_sense_here_say_what_to_write(name, text):
     with pytest.raises(AttributeError, match=text):
         getattr(sg, name)
+
+
+def test_classes_of_torchscript():
+    class Net(jit.ScriptModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(2, 1)
+
+        @jit.script_method
+        def forward(self, x):
+            return self.layer(x)
+
+    assert Net()(sg.ones(3, 2)).shape == (3, 1)
+    assert isinstance(Net(), jit.RecursiveScriptModule)
+    assert not isinstance(jit.script(nn.Linear(2, 1)), jit.ScriptModule)
+    assert not isinstance(jit.script(lambda x: x), jit.ScriptFunction)

@@ -5,9 +5,12 @@ and threads most have one position here."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import ArgumentError, DeviceError
+from .signals import module
 
 KINDS = ("cpu", "cuda", "mps", "xpu", "meta", "hpu", "xla", "mtia", "vulkan", "ipu")
 """The names that PyTorch's `device` takes; tensors can only be on the first."""
@@ -17,7 +20,15 @@ class device:
     """A device by its name, `device("cpu")`, `device("cuda:0")` or `device("cuda", 0)`.
 
     Any name of PyTorch's can be made and compared; tensors with values are on the CPU alone, and those of device "meta" have
-    none (DeviceError for other devices). Raises ArgumentError for an unknown name.
+    none (DeviceError for other devices). In its context, and in a function that it decorates, functions that make tensors make
+    them there. Raises ArgumentError for an unknown name.
+
+    Examples:
+        >>> with sg.device("meta"):
+        ...     model = sg.nn.Linear(3, 4)
+        >>> model.weight
+        Parameter containing:
+        tensor(..., device='meta', size=(4, 3), requires_grad=True)
     """
 
     __slots__ = ("index", "type")
@@ -52,11 +63,19 @@ class device:
         return f"device(type={self.type!r}" + (")" if self.index is None else f", index={self.index})")
 
     def __enter__(self) -> device:
-        check_device(self)
+        module("staticgrad.operators.meta").enter(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        pass
+        module("staticgrad.operators.meta").leave()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **named: Any) -> Any:
+            with self:
+                return function(*args, **named)
+
+        return call
 
     def __reduce__(self) -> Any:
         return device, (str(self),)
@@ -84,8 +103,8 @@ def check_device(value: Any) -> None:
     found = device(value)
     if found.type == "meta":
         raise DeviceError(
-            "device 'meta' is taken by functions that make tensors, by `to` of tensors and modules and by `to_empty`",
-            'make it on the CPU, and write x.to("meta") or module.to("meta")',
+            "device 'meta' is taken by functions that make tensors, by layers, and by `to` and `to_empty`",
+            'make it on the CPU, and write x.to("meta")',
         )
     if found.type != "cpu":
         raise DeviceError(

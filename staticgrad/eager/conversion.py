@@ -7,12 +7,12 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from ..base.devices import check_device
+from ..base.devices import CPU, check_device
 from ..base.dtypes import BFLOAT16, SUPPORTED, as_dtype
 from ..base.signals import module
 from ..base.types import DTypeLike, get_default_dtype
 from ..errors import ArgumentError, DTypeError
-from ..operators import Symbol, TensorLike, as_array, frontends, state
+from ..operators import Symbol, TensorLike, as_array, for_meta, frontends, on_meta, state
 from ..operators import Tensor as AnyTensor
 from ..ops.pointwise import astype
 from . import Tensor, tensor
@@ -32,6 +32,8 @@ def as_tensor(data: TensorLike, dtype: DTypeLike | None = None, device: Any = No
         >>> sg.as_tensor([1, 2], dtype=sg.float64)
         tensor([1., 2.], dtype=torch.float64)
     """
+    if (device is not None or frontends.tracing) and for_meta(device):
+        return on_meta(as_tensor(data, dtype, CPU))
     check_device(device)
     if dtype is not None and not isinstance(data, (Tensor, Symbol)) and not hasattr(data, "__array__"):
         return tensor(data, dtype)  # numbers are converted in one step, not through the default dtype

@@ -8,7 +8,7 @@ from typing import Any, Unpack, cast
 
 import numpy as np
 
-from ..base.devices import check_device, is_meta
+from ..base.devices import CPU, check_device
 from ..base.dtypes import TENSOR_NAMES, as_dtype
 from ..base.types import (
     DTypeLike,
@@ -36,6 +36,7 @@ from ..operators import (
     append,
     as_array,
     factory,
+    for_meta,
     frontends,
     is_tensor,
     on_meta,
@@ -70,8 +71,8 @@ def tensor(
         >>> sg.tensor([1, 2, 3])
         tensor([1, 2, 3])
     """
-    if is_meta(device):
-        return on_meta(tensor(data, dtype, requires_grad))
+    if (device is not None or frontends.tracing) and for_meta(device):
+        return on_meta(tensor(data, dtype, requires_grad, device=CPU))
     check_device(device)
     if isinstance(data, Lifted):
         return F.clone(F.stop_gradient(data if dtype is None else F.astype(data, dtype)))
@@ -127,6 +128,8 @@ def _made(array: np.ndarray, requires_grad: bool = False) -> AnyTensor:
 
 def _filled(value: Any, shape: tuple[int, ...], dtype: np.dtype, requires_grad: bool) -> AnyTensor:
     """One value everywhere. Where an extent is a symbol of a trace, it stays one."""
+    if frontends.tracing and state.on_meta is not None:
+        return MetaTensor(TensorType(shape, dtype), requires_grad)
     if frontends.tracing and any(type(extent) is not int for extent in shape):
         return cast("AnyTensor", state.tracer.filled(np.full((), value, dtype), shape, requires_grad))
     zeros = value.__class__ is int and not value
@@ -354,6 +357,8 @@ def _new(name: str, function: Any) -> Any:
     """A method that makes a tensor of this one's dtype."""
 
     def method(self: Any, *args: Any, dtype: Any = None, **options: Any) -> AnyTensor:
+        if frontends.tracing and state.on_meta is not None:  # it is made where this tensor is
+            options.setdefault("device", CPU)
         return _beside(self, function(*args, dtype=self.dtype if dtype is None else dtype, **options))
 
     method.__name__ = method.__qualname__ = name
@@ -442,6 +447,8 @@ BoolTensor = _of_dtype("BoolTensor")
 def asarray(obj: TensorLike, *, dtype: DTypeLike | None = None, device: Any = None, copy: bool | None = None,
             requires_grad: bool = False) -> AnyTensor:  # fmt: skip
     """`obj` as a tensor, which shares its memory where it can; with copy=True, a copy."""
+    if for_meta(device):
+        return on_meta(asarray(obj, dtype=dtype, device=CPU, requires_grad=requires_grad))
     check_device(device)
     if dtype is not None and not is_tensor(obj) and not hasattr(obj, "__array__"):
         return tensor(obj, dtype, requires_grad)

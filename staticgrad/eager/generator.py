@@ -136,6 +136,8 @@ marks = _Marks()
 def _draw(op: Any, shape: tuple[Any, ...], dtype: Any, source: Generator | None = None) -> Any:
     extents = as_shape(shape[0] if len(shape) == 1 else shape)
     kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if frontends.tracing and state.on_meta is not None:
+        return MetaTensor(TensorType(extents, kind))
     if kind in PART_OF:
         return _parts(op, *(_draw(op, (extents,), PART_OF[kind], source) for _ in range(2)))
     if kind in HALF:

@@ -70,7 +70,11 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     updates = _records(x, owner, value, name) if recorded else []
     array = value._data
     settle_all()  # what was noted reads the former value
-    x._data[...] = array
+    try:
+        x._data[...] = array
+    except ValueError:
+        check_writeable(x, name)  # a tensor that was pending has its memory only now
+        raise
     changed = touch(x, 3)
     for tensor, record in updates:
         set_record(tensor, record, changed)

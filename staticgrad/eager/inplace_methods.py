@@ -10,7 +10,7 @@ import numpy as np
 from ..base.signals import module
 from ..base.tables import LateMethod
 from ..base.types import FLOATING, check_unmasked, shape_text
-from ..errors import GraphError, ShapeError
+from ..errors import GradientError, GraphError, ShapeError
 from ..operators import INPLACE, NOBODY, ORDINARY, F, Lifted, Operators, Symbol, TensorLike, as_array, frontends, taken
 from ..ops.operands import number_in
 from . import layout_changes, random_fills
@@ -170,7 +170,19 @@ def copy_(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
 
 
 def fill_(self: Tensor, value: TensorLike) -> Tensor:
-    """Set every element to a number."""
+    """Set every element to a number, also of a broadcast view."""
+    try:
+        return _fill(self, value)
+    except GradientError:
+        extents, steps = self.shape, [int(step) for step in self.stride()]
+        if not any(d > 1 and step == 0 for d, step in zip(extents, steps, strict=True)):
+            raise
+        part: Any = F.as_strided(self, [d if step else 1 for d, step in zip(extents, steps, strict=True)], steps)
+        _fill(part, value)
+        return self
+
+
+def _fill(self: Tensor, value: TensorLike) -> Tensor:
     check_change(self)
     plain: Any = value if value.__class__ in NUMBERS and self.dtype.kind in FLOATING else None
     if plain is not None and abs(plain) < MOST and unrecorded(self, "fill_"):

@@ -74,7 +74,7 @@ def _storage(self: Tensor, offset: int | None, extents: Sequence[int], steps: Se
             raise GradientError(
                 "as_strided reads memory of a tensor that requires grad, but elements that are not its own", "write x.detach()"
             )
-        return F.reshape(owner, (-1,)), first - place + places_of(self, owner).reshape(-1)[0]
+        return F.reshape(owner, (-1,)), first - place + int(places_of(self, owner).flat[0])
     whole = wrap(flat)
     whole._memory = memory_of(self)
     link(whole, owner)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.devices import check_device
 from ..base.devices import device as Device
 from ..base.dtypes import as_dtype, public
 from ..base.dtypes import dtype as Dtype
 from ..base.types import category, set_default_dtype
 from ..base.types import get_default_dtype as default_dtype
-from ..operators import autocasting
+from ..operators import autocasting, set_default, state
 from ..ops.operands import promoted
 from .conversion import is_tensor
 from .creation import empty
@@ -132,13 +131,13 @@ def is_same_size(input: Any, other: Any) -> bool:
 
 
 def get_default_device() -> Device:
-    """The CPU."""
-    return Device("cpu")
+    """Where functions make tensors: the CPU, unless `set_default_device` or the context of a device says meta."""
+    return Device("cpu" if state.on_meta is None else "meta")
 
 
 def set_default_device(device: Any) -> None:
-    """Nothing for the CPU. Raises DeviceError for any other device."""
-    check_device(device)
+    """Let functions that make tensors make them there, in this thread. Raises DeviceError for a device but the CPU and meta."""
+    set_default(device)
 
 
 def is_autocast_enabled(device_type: str = "cpu") -> bool:

@@ -141,5 +141,6 @@ __all__ = [
 __getattr__ = refusing(
     "staticgrad.jit",
     __all__,
-    dict.fromkeys(("save", "load", "ScriptModule", "ScriptFunction", "CompilationUnit", "RecursiveScriptModule"), COMPILES),
+    dict.fromkeys(("save", "load", "CompilationUnit"), COMPILES),
+    dict.fromkeys(("ScriptModule", "RecursiveScriptModule", "ScriptFunction"), "staticgrad.nn.optimized_module"),
 )

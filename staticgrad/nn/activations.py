@@ -20,9 +20,9 @@ from ..operators import Tensor as AnyTensor
 from ..ops.gathering import along_op, bounded
 from ..ops.settings import operand, size_text
 from .containers import ModuleList, Sequential
-from .layers import Linear, made_kind
+from .layers import Linear
 from .module import Module
-from .parameter import Parameter
+from .parameter import Parameter, room_on
 
 __all__ = [
     "AdaptiveLogSoftmaxWithLoss", "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
@@ -199,7 +199,7 @@ class PReLU(Module):
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
-        self.weight = Parameter(np.full(num_parameters, init, made_kind(device, dtype)))
+        self.weight = Parameter(room_on(device, dtype)(num_parameters, init))
 
     def forward(self, input: Any) -> AnyTensor:
         return functional.prelu(input, self.weight)

@@ -16,9 +16,9 @@ from ..operators import Tensor as AnyTensor
 from ..operators import TensorLike
 from ..ops.settings import padding_of, positive_numbers, whole_numbers
 from . import init
-from .layers import _extent, made_kind
+from .layers import _extent
 from .module import Module
-from .parameter import Parameter
+from .parameter import Parameter, room_on
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "Fold", "Unfold"]
 
@@ -62,12 +62,12 @@ class _ConvNd(Module):
         if self.transposed and padding_mode != "zeros":
             raise ArgumentError(f'Only "zeros" padding mode is supported for {name}')
         self.padding_mode = padding_mode
-        kind = made_kind(device, dtype)
+        room = room_on(device, dtype)
         first, second = self.out_channels, self.in_channels
         if self.transposed:
             first, second = second, first
-        self.weight = Parameter(np.empty((first, second // self.groups, *self.kernel_size), kind))
-        self.register_parameter("bias", Parameter(np.empty(self.out_channels, kind)) if bias else None)
+        self.weight = Parameter(room((first, second // self.groups, *self.kernel_size)))
+        self.register_parameter("bias", Parameter(room(self.out_channels)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

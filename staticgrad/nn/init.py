@@ -16,6 +16,7 @@ from ..eager.inplace import replace, tracer
 from ..errors import ArgumentError, ShapeError
 from ..ir import OpDef
 from ..namespaces.modules import refusing
+from ..operators import MetaTensor
 from ..operators import Tensor as AnyTensor
 from ..ops.random import DrawPosition, normal_op, uniform_op
 
@@ -29,9 +30,13 @@ GAINS = {
 }
 
 
-def _refuse_tracing(name: str) -> None:
+def _fillable(tensor: Any, name: str) -> bool:
+    """Whether a tensor has memory to fill, which one on device meta hasn't. Raises TraceError in a trace."""
+    if isinstance(tensor, MetaTensor):
+        return False
     if tracer() is not None:
         tracer().refuse(f"nn.init.{name} can't be traced", "make modules outside the compiled function")
+    return True
 
 
 def _draw(op: OpDef, shape: Any, dtype: Any, source: Any) -> Any:
@@ -41,7 +46,8 @@ def _draw(op: OpDef, shape: Any, dtype: Any, source: Any) -> Any:
 
 def _drawn(tensor: AnyTensor, op: OpDef, name: str, scale: float, shift: float, source: Any) -> AnyTensor:
     """scale * draw + shift."""
-    _refuse_tracing(name)
+    if not _fillable(tensor, name):
+        return tensor
     with no_grad():
         draw = _draw(op, tensor.shape, tensor.dtype, source)
         if isinstance(draw, Tensor):  # a new array: large parameters need no further ones
@@ -53,9 +59,11 @@ def _drawn(tensor: AnyTensor, op: OpDef, name: str, scale: float, shift: float, 
 
 
 def _filled(tensor: AnyTensor, values: np.ndarray, name: str) -> AnyTensor:
-    _refuse_tracing(name)
+    if not _fillable(tensor, name):
+        return tensor
     with no_grad():
-        return replace(cast("Tensor", tensor), Tensor(np.array(values, tensor.dtype, order="C")), name)
+        array = np.array(np.broadcast_to(values, tensor.shape), tensor.dtype, order="C")
+        return replace(cast("Tensor", tensor), Tensor(array), name)
 
 
 def uniform_(tensor: AnyTensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> AnyTensor:
@@ -75,7 +83,8 @@ def trunc_normal_(
     function of uniform numbers."""
     from scipy.special import ndtr, ndtri
 
-    _refuse_tracing("trunc_normal_")
+    if not _fillable(tensor, "trunc_normal_"):
+        return tensor
     low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
     u = _draw(uniform_op, tensor.shape, np.dtype(np.float64), generator)._data
     return _filled(tensor, np.clip(mean + std * ndtri(low + u * (high - low)), a, b), "trunc_normal_")
@@ -89,8 +98,7 @@ def orthogonal_(tensor: AnyTensor, gain: float = 1.0, generator: Any = None) -> 
     """
     if len(tensor.shape) < 2:
         raise ShapeError("Only tensors with 2 or more dimensions are supported", f"got {shape_text(tensor.shape)}")
-    _refuse_tracing("orthogonal_")
-    if not math.prod(tensor.shape):
+    if not _fillable(tensor, "orthogonal_") or not math.prod(tensor.shape):
         return tensor
     rows = tensor.shape[0]
     columns = math.prod(tensor.shape) // rows
@@ -105,7 +113,8 @@ def sparse_(tensor: AnyTensor, sparsity: float, std: float = 0.01, generator: An
     is a matrix. Source: Martens, "Deep learning via Hessian-free optimization", 2010."""
     if len(tensor.shape) != 2:
         raise ShapeError("Only tensors with 2 dimensions are supported", f"got {shape_text(tensor.shape)}")
-    _refuse_tracing("sparse_")
+    if not _fillable(tensor, "sparse_"):
+        return tensor
     rows = tensor.shape[0]
     values = std * _draw(normal_op, tensor.shape, np.dtype(np.float64), generator)._data
     places = np.argsort(_draw(uniform_op, tensor.shape, np.dtype(np.float64), generator)._data, 0)
@@ -141,7 +150,7 @@ def dirac_(tensor: AnyTensor, groups: int = 1) -> AnyTensor:
 
 def constant_(tensor: AnyTensor, val: float) -> AnyTensor:
     """`val` everywhere."""
-    return _filled(tensor, np.full(tensor.shape, val, tensor.dtype), "constant_")
+    return _filled(tensor, np.asarray(val, tensor.dtype), "constant_")
 
 
 def zeros_(tensor: AnyTensor) -> AnyTensor:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from .. import functional
-from ..base.devices import check_device
-from ..base.dtypes import as_dtype
-from ..base.types import DTypeLike, ShapeLike, get_default_dtype, normalize_axis, shape_text
+from ..base.types import DTypeLike, ShapeLike, normalize_axis, shape_text
 from ..eager import Tensor
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..functional.dropouts import check_probability
@@ -21,18 +19,12 @@ from ..operators import Array, F, TensorLike
 from ..operators import Tensor as AnyTensor
 from . import init
 from .module import Module
-from .parameter import Parameter
+from .parameter import Parameter, room_on
 
 __all__ = [
     "AlphaDropout", "Bilinear", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "EmbeddingBag",
     "FeatureAlphaDropout", "Flatten", "Identity", "LayerNorm", "Linear", "Unflatten",
 ]  # fmt: skip
-
-
-def made_kind(device: Any, dtype: DTypeLike | None) -> np.dtype:
-    """The dtype of a layer's parameters, which are on the CPU. Raises DeviceError, DTypeError."""
-    check_device(device)
-    return get_default_dtype() if dtype is None else as_dtype(dtype)
 
 
 def _extent(layer: str, name: str, value: Any) -> int:
@@ -70,9 +62,9 @@ class Linear(Module):
         super().__init__()
         self.in_features = _extent("Linear", "in_features", in_features)
         self.out_features = _extent("Linear", "out_features", out_features)
-        kind = made_kind(device, dtype)
-        self.weight = Parameter(np.empty((self.out_features, self.in_features), kind))
-        self.register_parameter("bias", Parameter(np.empty(self.out_features, kind)) if bias else None)
+        room = room_on(device, dtype)
+        self.weight = Parameter(room((self.out_features, self.in_features)))
+        self.register_parameter("bias", Parameter(room(self.out_features)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -227,9 +219,9 @@ class Bilinear(Module):
         self.in1_features = _extent("Bilinear", "in1_features", in1_features)
         self.in2_features = _extent("Bilinear", "in2_features", in2_features)
         self.out_features = _extent("Bilinear", "out_features", out_features)
-        kind = made_kind(device, dtype)
-        self.weight = Parameter(np.empty((self.out_features, self.in1_features, self.in2_features), kind))
-        self.register_parameter("bias", Parameter(np.empty(self.out_features, kind)) if bias else None)
+        room = room_on(device, dtype)
+        self.weight = Parameter(room((self.out_features, self.in1_features, self.in2_features)))
+        self.register_parameter("bias", Parameter(room(self.out_features)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -266,10 +258,9 @@ class LayerNorm(Module):
         super().__init__()
         self.normalized_shape = _extents("LayerNorm", "normalized_shape", normalized_shape)
         self.eps = float(check_eps("LayerNorm", eps))
-        kind = made_kind(device, dtype)
-        ones, zeros = np.ones(self.normalized_shape, kind), np.zeros(self.normalized_shape, kind)
-        self.register_parameter("weight", Parameter(ones) if elementwise_affine else None)
-        self.register_parameter("bias", Parameter(zeros) if elementwise_affine and bias else None)
+        room = room_on(device, dtype)
+        self.register_parameter("weight", Parameter(room(self.normalized_shape, 1)) if elementwise_affine else None)
+        self.register_parameter("bias", Parameter(room(self.normalized_shape, 0)) if elementwise_affine and bias else None)
 
     def forward(self, input: TensorLike) -> AnyTensor:
         return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -306,7 +297,7 @@ class Embedding(Module):
         self.padding_idx = None if padding_idx is None else padding_entry(padding_idx, self.num_embeddings)
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = bool(scale_grad_by_freq), bool(sparse)
-        self.weight = _table(self.num_embeddings, self.embedding_dim, _weight, not _freeze, made_kind(device, dtype))
+        self.weight = _table(self.num_embeddings, self.embedding_dim, _weight, not _freeze, room_on(device, dtype))
         if _weight is None:
             self.reset_parameters()
 
@@ -339,10 +330,10 @@ class Embedding(Module):
         return text + (", sparse=True" if self.sparse else "")
 
 
-def _table(rows: int, columns: int, given: Any, trained: bool, kind: np.dtype) -> Any:
+def _table(rows: int, columns: int, given: Any, trained: bool, room: Callable[..., Any]) -> Any:
     """The weight of an embedding, to be filled where none is given. Raises ArgumentError for another shape."""
     if given is None:
-        return Parameter(np.empty((rows, columns), kind), trained)
+        return Parameter(room((rows, columns)), trained)
     if tuple(given.shape) != (rows, columns):
         raise ArgumentError("Shape of weight does not match num_embeddings and embedding_dim")
     return Parameter(given, trained)
@@ -382,7 +373,7 @@ class EmbeddingBag(Module):
         self.scale_grad_by_freq, self.sparse = bool(scale_grad_by_freq), bool(sparse)
         self.include_last_offset = bool(include_last_offset)
         self.padding_idx = None if padding_idx is None else padding_entry(padding_idx, self.num_embeddings)
-        self.weight = _table(self.num_embeddings, self.embedding_dim, _weight, True, made_kind(device, dtype))
+        self.weight = _table(self.num_embeddings, self.embedding_dim, _weight, True, room_on(device, dtype))
         if _weight is None:
             self.reset_parameters()
 

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.types import DTypeLike, ShapeLike
+from ..base.devices import check_device
+from ..base.dtypes import as_dtype
+from ..base.types import DTypeLike, ShapeLike, get_default_dtype
 from ..eager import PublicTensor, Tensor
 from ..eager.inplace import tracer
 from ..errors import ArgumentError, ShapeError, TraceError, UninitializedError
 from ..operators import Operators
 from .convolution_layers import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from .layers import Linear, made_kind
+from .layers import Linear
 from .module import Module
 from .normalization_layers import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from .parameter import mark
@@ -28,6 +30,11 @@ class UninitializedTensorMixin:
     """Has a dtype and no shape yet; `materialize` gives it one. Other tensors and optimizers may hold it meanwhile."""
 
     __slots__ = ()
+
+    def _begin(self, requires_grad: bool, device: Any, dtype: DTypeLike | None) -> None:
+        check_device(device)
+        own: Any = self
+        Tensor.__init__(own, np.empty(0, get_default_dtype() if dtype is None else as_dtype(dtype)), requires_grad)
 
     def materialize(self, shape: ShapeLike, device: Any = None, dtype: DTypeLike | None = None) -> None:
         """Take memory of a shape, of undefined values, and become a plain tensor."""
@@ -61,7 +68,7 @@ class UninitializedParameter(UninitializedTensorMixin, Tensor):
     __slots__ = ()
 
     def __init__(self, requires_grad: bool = True, device: Any = None, dtype: DTypeLike | None = None):
-        Tensor.__init__(self, np.empty(0, made_kind(device, dtype)), requires_grad)
+        self._begin(requires_grad, device, dtype)
         mark(self)
 
 
@@ -73,7 +80,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     def __init__(
         self, requires_grad: bool = False, device: Any = None, dtype: DTypeLike | None = None, persistent: bool = True
     ):
-        Tensor.__init__(self, np.empty(0, made_kind(device, dtype)), requires_grad)
+        self._begin(requires_grad, device, dtype)
         self.persistent = persistent
 
 
@@ -147,14 +154,14 @@ def _take_shapes(module: Any, state_dict: Any, prefix: str, *rest: Any) -> None:
             value.materialize(given.shape)
 
 
-def _lazy(own: Any, names: tuple[str, ...], kind: Any, buffers: tuple[str, ...] = ()) -> None:
+def _lazy(own: Any, names: tuple[str, ...], device: Any, dtype: Any, buffers: tuple[str, ...] = ()) -> None:
     """Replace the parameters and buffers of these names, which are there, by ones without a shape."""
     for name in names:
         if vars(own).get(name) is not None:
-            setattr(own, name, UninitializedParameter(dtype=kind))
+            setattr(own, name, UninitializedParameter(True, device, dtype))
     for name in buffers:
         if vars(own).get(name) is not None:
-            setattr(own, name, UninitializedBuffer(dtype=kind))
+            setattr(own, name, UninitializedBuffer(False, device, dtype))
 
 
 class LazyLinear(LazyModuleMixin, Linear):
@@ -165,7 +172,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: DTypeLike | None = None):
         super().__init__(0, out_features, bias, device, dtype)
-        _lazy(self, ("weight", "bias"), made_kind(device, dtype))
+        _lazy(self, ("weight", "bias"), device, dtype)
 
     def extent_of(self, x: Any) -> Any:
         return x.shape[-1]
@@ -189,7 +196,7 @@ class _LazyConv(LazyModuleMixin):
         self.out_channels = int(out_channels)
         if self.out_channels % self.groups:
             raise ArgumentError("out_channels must be divisible by groups", f"{type(self).__name__}: got {out_channels}")
-        _lazy(self, ("weight", "bias"), made_kind(device, dtype))
+        _lazy(self, ("weight", "bias"), device, dtype)
 
     def extent_of(self, x: Any) -> Any:
         n = len(x.shape)
@@ -253,7 +260,7 @@ class _LazyNorm(LazyModuleMixin):
         device: Any = None, dtype: DTypeLike | None = None, *, bias: bool = True,
     ):  # fmt: skip
         super().__init__(0, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
-        _lazy(self, ("weight", "bias"), made_kind(device, dtype), ("running_mean", "running_var"))
+        _lazy(self, ("weight", "bias"), device, dtype, ("running_mean", "running_var"))
 
     def extent_of(self, x: Any) -> Any:
         n = len(x.shape)

@@ -43,6 +43,8 @@ EXPECTED = {
 }  # fmt: skip
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 PLAIN = (bool, int, float, str, tuple, type(None))
+STORED: Any = (Tensor, MetaTensor)
+"""The classes of members that are tensors."""
 
 
 Arguments = ParamSpec("Arguments")
@@ -209,7 +211,7 @@ class Module:
                 )
             object.__setattr__(self, name, value)
             return
-        if isinstance(value, Tensor) and is_buffer(value):
+        if isinstance(value, STORED) and is_buffer(value):
             self.register_buffer(name, value, vars(value)["_persistent"])
             return
         if isinstance(value, Symbol) and state.tracer is not None:  # perhaps of this package, whose frames are not observed
@@ -234,7 +236,7 @@ class Module:
             self._check_kept(name, PARAMETER, value)
         if wanted is None:  # a registered name stays registered
             self._check_kept(name, cast("str", role), value)
-            if isinstance(value, Symbol):
+            if isinstance(value, Symbol) and not isinstance(value, MetaTensor):
                 object.__setattr__(self, name, value)
                 return
             wanted = cast("str", role)
@@ -265,13 +267,13 @@ class Module:
         Structure.changes += 1
 
     def _check_kept(self, name: str, role: str, value: Any) -> None:
-        if isinstance(value, Symbol):
+        if isinstance(value, Symbol) and not isinstance(value, MetaTensor):
             if role == BUFFER and state.tracer is not None:  # whose runs write it back
                 return
             raise TraceError(
                 f"cannot assign a traced value as {role} {name!r}", f"change it in place: self.{name}.copy_(value)"
             )
-        if value is not None and not (role == BUFFER and isinstance(value, Tensor)):
+        if value is not None and not (role == BUFFER and isinstance(value, STORED)):
             raise ArgumentTypeError(f"cannot assign '{type_text(value)}' as {role} '{name}' ({EXPECTED[role]} expected)")
 
     def _put(self, name: str, value: Any, role: str) -> None:
@@ -281,7 +283,7 @@ class Module:
             return
         if role != BUFFER or name not in table:
             check_change(self, f"{role} {name!r} of a {type(self).__name__} is set")
-        if isinstance(value, Tensor):
+        if isinstance(value, STORED):
             if role == PARAMETER:
                 mark(value)
             value.name = value.name if value.name else name
@@ -353,7 +355,7 @@ class Module:
         if isinstance(tensor, Symbol):
             check_change(None, f"buffer {name!r} of a {type(self).__name__} is registered")
         self._check_name(name, BUFFER)
-        if tensor is not None and not isinstance(tensor, Tensor):
+        if tensor is not None and not isinstance(tensor, STORED):
             raise ArgumentTypeError(
                 f"cannot assign '{type_text(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
@@ -721,11 +723,9 @@ class Module:
                 if key.startswith(prefix) and not (child[0] in self._modules if child[1] else key in known):
                     unexpected_keys.append(key)
         whole = state_dict if isinstance(state_dict, Loading) else Loading({})
-        found = fitting(state_dict, places, error_msgs)
+        whole.found += fitting(state_dict, places, error_msgs, whole.assign)
         if whole.assign:
             whole.assigned += [(self, name[len(prefix) :], state_dict[name]) for name in places if name in state_dict]
-        else:
-            whole.found += found
         whole.extra += [(self, state_dict[extra])] if extra in known and extra in state_dict else []
         if whole is not state_dict and not error_msgs:
             whole.write("", False)

@@ -14,9 +14,9 @@ from ..functional.normalization import check_eps, kept, renew
 from ..operators import F, TensorLike
 from ..operators import Tensor as AnyTensor
 from . import init
-from .layers import _extent, _extents, made_kind
+from .layers import _extent, _extents
 from .module import Module
-from .parameter import Parameter
+from .parameter import Parameter, room_on, tensor_of
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossMapLRN2d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",
@@ -49,13 +49,13 @@ class _NormBase(Module):
         self.momentum = momentum
         self.affine = bool(affine)
         self.track_running_stats = bool(track_running_stats)
-        kind = made_kind(device, dtype)
-        self.register_parameter("weight", Parameter(np.ones(n, kind)) if affine else None)
-        self.register_parameter("bias", Parameter(np.zeros(n, kind)) if affine and bias else None)
+        room = room_on(device, dtype)
+        self.register_parameter("weight", Parameter(room(n, 1)) if affine else None)
+        self.register_parameter("bias", Parameter(room(n, 0)) if affine and bias else None)
         tracked = track_running_stats
-        self.register_buffer("running_mean", Tensor(np.zeros(n, kind)) if tracked else None)
-        self.register_buffer("running_var", Tensor(np.ones(n, kind)) if tracked else None)
-        self.register_buffer("num_batches_tracked", Tensor(np.zeros((), np.int64)) if tracked else None)
+        self.register_buffer("running_mean", tensor_of(room(n, 0)) if tracked else None)
+        self.register_buffer("running_var", tensor_of(room(n, 1)) if tracked else None)
+        self.register_buffer("num_batches_tracked", tensor_of(room((), 0, np.dtype(np.int64))) if tracked else None)
 
     def reset_running_stats(self) -> None:
         """Mean 0, variance 1, no batches."""
@@ -280,9 +280,9 @@ class GroupNorm(Module):
             raise ArgumentError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.eps = float(check_eps("GroupNorm", eps))
         self.affine = bool(affine)
-        kind = made_kind(device, dtype)
-        self.register_parameter("weight", Parameter(np.ones(self.num_channels, kind)) if affine else None)
-        self.register_parameter("bias", Parameter(np.zeros(self.num_channels, kind)) if affine and bias else None)
+        room = room_on(device, dtype)
+        self.register_parameter("weight", Parameter(room(self.num_channels, 1)) if affine else None)
+        self.register_parameter("bias", Parameter(room(self.num_channels, 0)) if affine and bias else None)
 
     def forward(self, input: TensorLike) -> AnyTensor:
         return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -309,8 +309,8 @@ class RMSNorm(Module):
         self.normalized_shape = _extents("RMSNorm", "normalized_shape", normalized_shape)
         self.eps = None if eps is None else check_eps("RMSNorm", eps)
         self.elementwise_affine = bool(elementwise_affine)
-        kind = made_kind(device, dtype)
-        ones = Parameter(np.ones(self.normalized_shape, kind)) if elementwise_affine else None
+        room = room_on(device, dtype)
+        ones = Parameter(room(self.normalized_shape, 1)) if elementwise_affine else None
         self.register_parameter("weight", ones)
 
     def forward(self, input: TensorLike) -> AnyTensor:

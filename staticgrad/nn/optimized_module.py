@@ -76,4 +76,16 @@ class OptimizedModule(Module):
         return copied
 
 
-__all__ = ["OptimizedModule"]
+class ScriptModule(Module):
+    """PyTorch's base of modules in TorchScript: a module as any other, which Python runs. `jit.script` gives a module as it is,
+    so that is an instance only where its class is derived from this one."""
+
+
+RecursiveScriptModule = ScriptModule
+
+
+class ScriptFunction:
+    """PyTorch's class of functions in TorchScript. `jit.script` gives functions as they are, so there is no instance."""
+
+
+__all__ = ["OptimizedModule", "ScriptModule"]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.types import get_default_dtype
+from ..base.devices import check_device
+from ..base.dtypes import as_dtype
+from ..base.types import DTypeLike, TensorType, as_shape, get_default_dtype
 from ..eager import PublicTensor, Tensor, branded, no_grad
-from ..operators import F, MetaTensor, Symbol, as_array, disabled_torch_function
+from ..operators import F, MetaTensor, Symbol, as_array, disabled_torch_function, for_meta, misuse
 
 if TYPE_CHECKING:
 
@@ -66,15 +68,36 @@ else:
         def __new__(cls, data: Any = None, requires_grad: bool = True) -> Tensor:
             if isinstance(data, Tensor):
                 made = mark(data.detach().requires_grad_(requires_grad))
+            elif isinstance(data, MetaTensor):
+                if requires_grad:
+                    misuse.check_floating(data.dtype)
+                return MetaTensor(data.value, requires_grad, parameter=True)
             else:
                 made = Tensor(np.array(np.empty(0, get_default_dtype()) if data is None else as_array(data)), requires_grad)
             return mark(made if cls is Parameter else branded(made, cls))
 
 
-def tensor_of(data: Any) -> Tensor:
+def room_on(device: Any, dtype: DTypeLike | None) -> Callable[..., Any]:
+    """What gives a layer the data of its tensors: `room(shape)` is an array that is yet to be written, `room(shape, value)` one
+    that has a value everywhere; on device meta both are tensors without memory. Raises DeviceError, DTypeError."""
+    own, meta = get_default_dtype() if dtype is None else as_dtype(dtype), for_meta(device)
+    if not meta:
+        check_device(device)
+
+    def room(shape: Any, value: Any = None, kind: np.dtype = own) -> Any:
+        if meta:
+            return MetaTensor(TensorType(as_shape(shape), kind))
+        return np.empty(shape, kind) if value is None else np.full(shape, value, kind)
+
+    return room
+
+
+def tensor_of(data: Any) -> Any:
     """A tensor of its own over the data, which requires grad if the data does."""
     if isinstance(data, Tensor):
         return Tensor(data._data, data.requires_grad)
+    if isinstance(data, MetaTensor):
+        return MetaTensor(data.value, data.requires_grad)
     return Tensor(as_array(data))
 
 
@@ -91,8 +114,6 @@ def mark(tensor: Tensor) -> Tensor:
 
 def on_device(tensor: Any, value: Any) -> Any:
     """`value`, a tensor of another device, in the role of a parameter or buffer."""
-    if isinstance(value, MetaTensor):
-        return MetaTensor(value.value, tensor.requires_grad, parameter=tensor._parameter)
     return Parameter(value, tensor.requires_grad) if tensor._parameter else value
 
 

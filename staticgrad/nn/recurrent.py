@@ -19,9 +19,9 @@ from ..operators import Tensor as AnyTensor
 from ..ops.control.scan import scan
 from ..ops.settings import operand, size_text
 from . import init
-from .layers import Dropout, _extent, made_kind
+from .layers import Dropout, _extent
 from .module import Module
-from .parameter import Parameter
+from .parameter import Parameter, room_on
 from .utils.rnn import PackedSequence, lengths_of, padded_as_sorted
 
 
@@ -66,7 +66,7 @@ class RNNBase(Module):
         self.proj_size = int(proj_size)
         self.bias, self.batch_first, self.bidirectional = bool(bias), bool(batch_first), bool(bidirectional)
         self.dropout = Dropout(dropout).p
-        kind = made_kind(device, dtype)
+        room = room_on(device, dtype)
         rows, made = self.gates * self.hidden_size, self._sizes()[0]
         for k in range(self.num_layers):
             inputs = self.input_size if k == 0 else made * len(self._directions())
@@ -79,7 +79,7 @@ class RNNBase(Module):
                 if self.proj_size:
                     shapes.append((f"weight_hr_l{k}{end}", (made, self.hidden_size)))
                 for label, shape in shapes:
-                    self.register_parameter(label, Parameter(np.empty(shape, kind)))
+                    self.register_parameter(label, Parameter(room(shape)))
         self.reset_parameters()
 
     @property
@@ -410,12 +410,12 @@ class RNNCellBase(Module):
         self.input_size = _extent(name, "input_size", input_size)
         self.hidden_size = _extent(name, "hidden_size", hidden_size)
         self.bias = bool(bias)
-        kind = made_kind(device, dtype)
+        room = room_on(device, dtype)
         rows = num_chunks * self.hidden_size
-        self.weight_ih = Parameter(np.empty((rows, self.input_size), kind))
-        self.weight_hh = Parameter(np.empty((rows, self.hidden_size), kind))
+        self.weight_ih = Parameter(room((rows, self.input_size)))
+        self.weight_hh = Parameter(room((rows, self.hidden_size)))
         for label in ("bias_ih", "bias_hh"):
-            self.register_parameter(label, Parameter(np.empty(rows, kind)) if bias else None)
+            self.register_parameter(label, Parameter(room(rows)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from bisect import bisect_left
 from collections import OrderedDict
@@ -17,7 +18,7 @@ from ..eager import Tensor, no_grad
 from ..eager.inplace import replace, tracer
 from ..eager.tensor import Structure
 from ..errors import StaticgradError
-from ..operators import Symbol, as_array
+from ..operators import MetaTensor, Size, Symbol, as_array
 
 if TYPE_CHECKING:
     from .module import Module
@@ -29,6 +30,13 @@ class StateDictError(StaticgradError, RuntimeError):
     broken:  nn.Linear(4, 2).load_state_dict(nn.Linear(4, 3).state_dict())
     fixed:   nn.Linear(4, 3).load_state_dict(nn.Linear(4, 3).state_dict())
     """
+
+
+NO_ROOM = (
+    "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a no-op. "
+    "(Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the module "
+    "instead of copying them in place?)"
+)
 
 
 class IncompatibleKeys(NamedTuple):
@@ -108,22 +116,39 @@ class Loading(dict[str, Any]):
         return IncompatibleKeys(self.missing, self.unexpected)
 
 
-def fitting(values: Mapping[str, Any], places: Mapping[str, Tensor], errors: list[str]) -> list[tuple[Tensor, Any]]:
-    """Tensors with the values of the same names. Adds to `errors` what doesn't fit."""
+def fitting(
+    values: Mapping[str, Any], places: Mapping[str, Any], errors: list[str], assign: bool = False
+) -> list[tuple[Tensor, Any]]:
+    """Tensors with the values of the same names, which are yet to be written. Adds to `errors` what doesn't fit. Warns of a
+    value for a tensor on device meta, which has no memory for it. assign: the values take the place of the tensors."""
     found, trace = list[tuple[Tensor, Any]](), tracer()
     for name, tensor in places.items():
         if name in values:
             value = values[name]
-            if trace is not None:
-                array: Any = value if isinstance(value, (Tensor, Symbol)) else trace.array(as_array(np.asarray(value)))
+            if isinstance(value, MetaTensor):
+                array: Any = value
+            elif trace is not None:
+                array = value if isinstance(value, (Tensor, Symbol)) else trace.array(as_array(np.asarray(value)))
             else:
                 array = value._data if isinstance(value, Tensor) else as_array(np.asarray(value))
-            found.append((tensor, array))
             if array.shape != tensor.shape:
                 errors.append(
                     f"size mismatch for {name}: copying a param with shape {shape_text(array.shape)} from checkpoint, "
                     f"the shape in current model is {shape_text(tensor.shape)}."
                 )
+            elif assign:
+                continue
+            elif isinstance(tensor, MetaTensor):
+                if not isinstance(array, MetaTensor):
+                    warnings.warn(NO_ROOM.format(name), stacklevel=2)
+            elif isinstance(array, MetaTensor):
+                errors.append(
+                    f'While copying the parameter named "{name}", whose dimensions in the model are {Size(tensor.shape)} and '
+                    f"whose dimensions in the checkpoint are {Size(array.shape)}, an exception occurred : "
+                    "('Cannot copy out of meta tensor; no data!',)."
+                )
+            else:
+                found.append((tensor, array))
     return found
 
 

@@ -13,13 +13,13 @@ from ..base.types import DTypeLike
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..functional.attention import Masks, Projections, attend, check_operands
-from ..operators import Array
+from ..operators import Array, F
 from ..operators import Tensor as AnyTensor
 from . import init
 from .containers import ModuleList
-from .layers import Dropout, LayerNorm, Linear, NonDynamicallyQuantizableLinear, _extent, made_kind
+from .layers import Dropout, LayerNorm, Linear, NonDynamicallyQuantizableLinear, _extent
 from .module import Module
-from .parameter import Parameter
+from .parameter import Parameter, room_on, tensor_of
 
 __all__ = [
     "MultiheadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
@@ -70,7 +70,7 @@ class MultiheadAttention(Module):
         self.kdim, self.vdim = e if kdim is None else kdim, e if vdim is None else vdim
         self.dropout = Dropout(dropout).p
         self.batch_first, self.add_zero_attn = bool(batch_first), bool(add_zero_attn)
-        kind = made_kind(device, dtype)
+        room = room_on(device, dtype)
         same = self.kdim == self.vdim == e
         shapes = (
             ("q_proj_weight", None if same else (e, e)), ("k_proj_weight", None if same else (e, self.kdim)),
@@ -79,8 +79,8 @@ class MultiheadAttention(Module):
             ("bias_v", (1, 1, e) if add_bias_kv else None),
         )  # fmt: skip
         for name, shape in shapes:
-            self.register_parameter(name, None if shape is None else Parameter(np.empty(shape, kind)))
-        self.out_proj = NonDynamicallyQuantizableLinear(e, e, bias, dtype=dtype)
+            self.register_parameter(name, None if shape is None else Parameter(room(shape)))
+        self.out_proj = NonDynamicallyQuantizableLinear(e, e, bias, device, dtype)
         self._start()
 
     def _start(self) -> None:
@@ -144,13 +144,13 @@ class TransformerEncoderLayer(Module):
         super().__init__()
         if isinstance(activation, str) and activation not in ACTIVATIONS:
             raise ArgumentError(f"activation should be relu/gelu, not {activation}")
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, dtype=dtype)
+        made: Any = {"bias": bias, "device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **made)
+        self.linear1 = Linear(d_model, dim_feedforward, **made)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, dtype=dtype)
+        self.linear2 = Linear(dim_feedforward, d_model, **made)
         self.norm_first = bool(norm_first)
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
+        self.norm1, self.norm2 = (LayerNorm(d_model, layer_norm_eps, **made) for _ in range(2))
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
         self.activation = ACTIVATIONS[activation] if isinstance(activation, str) else activation
 
@@ -324,4 +324,4 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
         """(sz, sz) of 0 where a position may look, up to itself, and -inf elsewhere."""
-        return Tensor(np.triu(np.full((sz, sz), -np.inf, made_kind(device, dtype)), 1))
+        return F.triu(tensor_of(room_on(device, dtype)((sz, sz), -np.inf)), 1)

@@ -440,14 +440,22 @@ def factory(record: type) -> Callable[[Factory], Factory]:
             for name, kind in kinds.items()
         ]
         known = {parameter.name for parameter in (*own, *named)}
+        placed = record is not LikePlacement
 
         @functools.wraps(function)
         def call(*args: Any, **options: Any) -> Any:
             if args and args[0].__class__ not in ORDINARY and (answer := taken(call, args, options)) is not NOBODY:
                 return answer
+            if frontends.tracing and state.on_meta is not None:
+                if not placed or options.get("device") is not None:  # it doesn't ask for the default device
+                    with CPU:
+                        return call(*args, **options)
+                check_options(call.__name__, options, known)
+                return on_meta(function(*args, **options))
             if options:
                 if is_meta(options.get("device")):
-                    return on_meta(call(*args, **{**options, "device": None}))
+                    with Device("meta"):
+                        return on_meta(call(*args, **{**options, "device": None}))
                 check_options(call.__name__, options, known)
                 out = options.pop("out", None)
                 if out is not None:

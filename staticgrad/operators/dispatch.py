@@ -109,6 +109,10 @@ class State(threading.local):
         """How many contexts are open in which no `__torch_function__` is asked; see `overrides.py`."""
         self.autocast: Any = None
         """The floating dtype of 16 bits in which products are computed; None outside of `autocast`."""
+        self.on_meta: Any = None
+        """Set where functions that make tensors make them on device meta, see `meta.MetaDefault`."""
+        self.devices: list[Any] = []
+        """What `on_meta` was around each open context of a device."""
         self.levels: list[Any] = []
         """The function transforms (`vmap`, `jvp`, `grad`) whose functions are running, the innermost last."""
 

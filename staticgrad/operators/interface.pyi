@@ -1069,7 +1069,7 @@ class Tensor:
         """One number in the shape and dtype of `input`, whose gradient is 0; a 0-d tensor takes its gradient."""
 
     def fill_(self, value: TensorLike) -> Tensor:
-        """Set every element to a number."""
+        """Set every element to a number, also of a broadcast view."""
 
     def fill_diagonal_(self, fill_value: Any, wrap: builtins.bool = False) -> Tensor:
         """Set the diagonal to a number."""

@@ -15,7 +15,7 @@ from ..eager.tensor import Structure
 from ..errors import ArgumentError, ArgumentTypeError
 from ..nn.module_hooks import HookHandle
 from ..nn.state_dict import Hooks
-from ..operators import F, Operators, Symbol, check_change, frontends, state, warn_former
+from ..operators import F, MetaTensor, Operators, Symbol, check_change, frontends, state, warn_former
 from ..ops.leaves import hyper
 from ..tracing.after_run import check_read
 
@@ -438,10 +438,10 @@ def checked_params(params: Any, known: set[int]) -> list[Any]:
         )
     result = [params] if isinstance(params, Operators) else list(params)
     for p in result:
-        if isinstance(p, Symbol):
+        if isinstance(p, Symbol) and not isinstance(p, MetaTensor):
             if p.node.op.leaf != "variable":
                 raise ArgumentError(f"optimizer can only optimize Variables, but one of the params is {p.describe()}")
-        elif not isinstance(p, Tensor):
+        elif not isinstance(p, (Tensor, MetaTensor)):
             raise ArgumentTypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
         elif not p.is_leaf:
             raise ArgumentError(

@@ -25,10 +25,11 @@ from ..eager.calls.kernels import OFF
 from ..eager.grad_mode import modes
 from ..eager.inplace import check_writeable, replace, tracer
 from ..eager.tensor import Structure
-from ..errors import ArgumentError, GradientError, GraphError, ShapeError
+from ..errors import ArgumentError, GradientError, GraphError, NoDataError, ShapeError
 from ..nn.parameter import clear_gradients
-from ..operators import F, Output, Symbol, check_change, frontends, state
+from ..operators import F, MetaTensor, Output, Symbol, check_change, frontends, state
 from ..operators import Tensor as AnyTensor
+from ..operators.meta import MEMORY
 from ..tracing.after_run import guard_read
 from .groups import (
     TITLES,
@@ -483,6 +484,10 @@ class Optimizer(Hooked):
         """The parameters, which have to be eager tensors. Raises GraphError."""
         parameters = self.parameters()
         if self.implicit or any(isinstance(p, Symbol) for p in parameters):
+            if any(isinstance(p, MetaTensor) for p in parameters):
+                if what == "zero_grad":
+                    return parameters
+                raise NoDataError(f"{what}() of parameters on device meta, which have no values", MEMORY)
             raise GraphError(
                 f"{what}() is for eager tensors, and this optimizer has "
                 + ("no parameters" if self.implicit else "Variables of a graph"),

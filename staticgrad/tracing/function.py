@@ -93,7 +93,8 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
         return method
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Output:
-        if frontends.tracing and (state.tracer is not None or state.deferral is not None):  # a part of another trace
+        # a part of another trace, or its new tensors are on device meta
+        if frontends.tracing and (state.tracer is not None or state.deferral is not None or state.on_meta is not None):
             return self._run(args, kwargs)
         if kwargs:
             args, kwargs = self._by_position(args, kwargs)  # type: ignore[assignment]

@@ -40,7 +40,6 @@ def test_operations_have_shapes_and_dtypes():
         (lambda x: x.numpy(), "Cannot copy out of meta tensor; no data!"),
         (lambda x: x.to("cpu"), "Cannot copy out of meta tensor; no data!"),
         (lambda x: sg.nonzero(x), "the extents of the result depend on values"),
-        (lambda x: x.sum().backward(), "there are no values to differentiate"),
     ],
 )
 def test_there_are_no_values(read, match):
@@ -52,7 +51,132 @@ def test_other_devices_are_refused_beside_it():
     with pytest.raises(DeviceError, match="found at least two devices, cpu and meta"):
         sg.ones(2, device="meta") + sg.ones(2)
     with pytest.raises(DeviceError, match="write x"):
-        nn.Linear(2, 2, device="meta")
+        nn.LazyLinear(2, device="meta")
+
+
+LAYERS = {
+    "Linear": lambda **on: nn.Linear(3, 4, **on),
+    "Bilinear": lambda **on: nn.Bilinear(3, 4, 2, **on),
+    "Conv2d": lambda **on: nn.Conv2d(2, 4, 3, **on),
+    "ConvTranspose1d": lambda **on: nn.ConvTranspose1d(2, 4, 3, **on),
+    "BatchNorm2d": lambda **on: nn.BatchNorm2d(3, **on),
+    "GroupNorm": lambda **on: nn.GroupNorm(2, 4, **on),
+    "LayerNorm": lambda **on: nn.LayerNorm((3, 4), **on),
+    "RMSNorm": lambda **on: nn.RMSNorm(4, **on),
+    "Embedding": lambda **on: nn.Embedding(5, 3, padding_idx=1, **on),
+    "EmbeddingBag": lambda **on: nn.EmbeddingBag(5, 3, **on),
+    "LSTM": lambda **on: nn.LSTM(3, 4, 2, bidirectional=True, proj_size=2, **on),
+    "GRUCell": lambda **on: nn.GRUCell(3, 4, **on),
+    "PReLU": lambda **on: nn.PReLU(3, **on),
+    "MultiheadAttention": lambda **on: nn.MultiheadAttention(4, 2, add_bias_kv=True, kdim=3, **on),
+    "Transformer": lambda **on: nn.Transformer(4, 2, 1, 1, 8, **on),
+    "AdaptiveLogSoftmaxWithLoss": lambda **on: nn.AdaptiveLogSoftmaxWithLoss(4, 8, [3, 5], **on),
+}
+
+
+def _facts(model):
+    members = (*model.named_parameters(), *model.named_buffers())
+    return {name: (x.shape, x.dtype, x.requires_grad, isinstance(x, nn.Parameter)) for name, x in members}
+
+
+@pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
+def test_layers_are_made_without_values(make):
+    model = make()
+    with sg.device("meta"):
+        around = make()
+    for other in (make(device="meta"), around):
+        assert _facts(other) == _facts(model)
+        assert all(x.is_meta for x in other.state_dict().values())
+        other.to_empty(device="cpu").load_state_dict(model.state_dict())
+        for name, x in other.state_dict().items():
+            np.testing.assert_array_equal(x.numpy(), model.state_dict()[name].numpy())
+    assert make(device="meta", dtype=sg.float64).state_dict().popitem()[1].dtype in (sg.float64, sg.int64)
+
+
+def test_a_layer_that_no_memory_holds():
+    layer = nn.Linear(10**6, 10**6, device="meta")
+    assert sum(p.numel() for p in layer.parameters()) == 10**12 + 10**6
+    with sg.device("meta"):
+        x = sg.zeros(10**7, 10**6)
+    assert layer(x).shape == (10**7, 10**6)
+    assert sg.randn(10**7, 10**6, device="meta").is_meta
+    for fill in (nn.init.normal_, nn.init.orthogonal_, nn.init.trunc_normal_, nn.init.ones_, nn.init.xavier_uniform_):
+        assert fill(layer.weight) is layer.weight
+
+
+def test_the_default_device():
+    assert sg.get_default_device() == sg.device("cpu")
+    x = sg.ones(2)
+
+    @sg.device("meta")
+    def make():
+        return sg.tensor([1.0, 2.0])
+
+    with sg.device("meta"):
+        assert sg.get_default_device() == sg.device("meta")
+        made = [
+            sg.zeros(2), sg.rand(2), sg.arange(2.0), sg.tensor([1, 2]), sg.as_tensor([1, 2]), sg.eye(2), sg.full((2,), 1.0),
+            sg.randint(0, 2, (2,)), sg.linspace(0, 1, 2), make(), nn.Parameter(sg.empty(2)),
+        ]  # fmt: skip
+        assert [m.is_meta for m in made] == [True] * len(made)
+        assert [m.is_meta for m in (sg.zeros_like(x), sg.zeros(2, device="cpu"), x + 1, x.new_zeros(2))] == [False] * 4
+        with sg.device("cpu"):
+            assert not sg.zeros(2).is_meta
+        assert sg.compile(lambda: sg.zeros(2))().is_meta
+        seed = sg.initial_seed()
+        with pytest.raises(DeviceError, match="not compiled with CUDA"), sg.device("cuda"):
+            pass
+        assert sg.get_default_device() == sg.device("meta")
+    assert not sg.zeros(2).is_meta
+    assert seed == sg.initial_seed()
+    sg.set_default_device("meta")
+    try:
+        assert sg.ones(2).is_meta
+    finally:
+        sg.set_default_device("cpu")
+    assert not sg.ones(2).is_meta
+    sg.manual_seed(0)
+    first = sg.rand(2)
+    sg.manual_seed(0)
+    sg.rand(5, device="meta"), nn.Linear(2, 2, device="meta")
+    np.testing.assert_array_equal(first.numpy(), sg.rand(2).numpy())
+
+
+def test_gradients_are_on_the_device():
+    layer = nn.Linear(3, 2, device="meta")
+    layer.note = 1
+    layer.weight.note = "kept"
+    assert copy.deepcopy(layer).weight.note == "kept"
+    layer(sg.ones(4, 3, device="meta")).pow(2).sum().backward()
+    assert layer.weight.grad.is_meta
+    assert layer.weight.grad.shape == (2, 3)
+    optimizer = sg.optim.SGD(layer.parameters(), lr=0.1)
+    with pytest.raises(NoDataError, match="parameters on device meta, which have no values"):
+        optimizer.step()
+    optimizer.zero_grad()
+    assert layer.bias.grad is None
+    assert layer.bias.copy_(sg.ones(2)) is layer.bias
+    with pytest.raises(sg.ShapeError):
+        layer.bias.copy_(sg.ones(3))
+
+
+def test_state_dicts_of_modules_without_values():
+    model, state = nn.Linear(3, 2, device="meta"), nn.Linear(3, 2).state_dict()
+    with pytest.warns(UserWarning, match="copying from a non-meta parameter in the checkpoint to a meta parameter") as told:
+        model.load_state_dict(state)
+    assert [str(w.message)[:11] for w in told] == ["for weight:", "for bias: c"]
+    assert model.weight.is_meta
+    with pytest.raises(RuntimeError, match='While copying the parameter named "weight", whose dimensions in the model are'):
+        nn.Linear(3, 2).load_state_dict(model.state_dict())
+    with pytest.raises(RuntimeError, match="size mismatch for weight"):
+        model.load_state_dict(nn.Linear(4, 2).state_dict(), assign=True)
+    assert model.load_state_dict(state, assign=True).missing_keys == []
+    assert isinstance(model.weight, nn.Parameter)
+    assert model.weight.requires_grad
+    np.testing.assert_array_equal(model.weight.detach().numpy(), state["weight"].numpy())
+    model.register_buffer("count", sg.zeros((), device="meta"))
+    model.count = sg.zeros(2, device="meta")
+    assert model.state_dict()["count"].shape == (2,)
 
 
 def test_modules():

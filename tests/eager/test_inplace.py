@@ -956,3 +956,25 @@ def test_operands_in_all_forms_are_as_in_pytorch(method: str):
         for squared in (False, True):
             found, wanted = (run_in_place(t, method, forms, squared) for t in (sg, torch))
             assert found == wanted or (method in DIFFER and wanted in ("lost", "another error")), (forms, squared)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_a_broadcast_view_is_filled(compiled):
+    def step(a):
+        b = a * 1.0
+        view = b[None].expand(2, 3)
+        view.fill_(2.0)
+        first = (view + b).sum()
+        view.zero_()
+        return first + b.sum() + (a * a).sum(), view
+
+    a = sg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    total, view = (sg.compile(step) if compiled else step)(a)
+    assert (total.item(), view.tolist()) == (38.0, [[0.0] * 3] * 2)
+    total.backward()
+    assert a.grad.tolist() == [2.0, 4.0, 6.0]
+    x = sg.zeros(1, 3)
+    assert x.expand(4, 3).fill_(7).tolist() == [[7.0] * 3] * 4
+    assert (x.tolist(), x._version) == ([[7.0] * 3], 1)
+    with pytest.raises(sg.errors.GradientError, match="more than one element of the written-to tensor"):
+        x.expand(4, 3).copy_(sg.ones(4, 3))
