@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +15,8 @@ from ..base.locks import lock
 from ..base.signals import module
 from ..base.tables import Bounded
 from ..base.types import SingletonType, TensorType
-from ..ir import Cell, Graph, Node
+from ..ir import Cell, Deferred, Graph, Leaf, Node, Region, View
+from ..ir.subgraph import evaluate
 from ..ops.known_values import value_operands
 from .passes.functionalize import FunctionalGraph, functionalize
 from .passes.specialize import check_numerics
@@ -30,6 +32,31 @@ if TYPE_CHECKING:
 
 PLANS = 128
 """Shapes of feeds for which a program keeps plans, and as many that have gone longer without a run; see `Bounded`."""
+
+
+FEW = 1 << 15
+"""Elements that a part of a program reads up to which NumPy computes it."""
+
+
+def _needs_plan(node: Node) -> bool:
+    """Whether an operation is not to be evaluated by itself: a loop, a draw, a value from outside."""
+    op = node.op
+    return (
+        isinstance(op.emit, (Region, Deferred))
+        or op.draws
+        or op.stateful
+        or (bool(op.leaf) and op.leaf not in ("constant", "shape"))
+    )
+
+
+def _same_bits(node: Node) -> bool:
+    """Whether NumPy and kernels give the same bits: values are moved, compared or counted."""
+    return isinstance(node.op.emit, (View, Leaf)) or node.op.stored is True or node.type.dtype.kind in "biu"
+
+
+def _own(x: np.ndarray) -> bool:
+    """Whether an array, which no operand is, has memory of its own: constants can't be written."""
+    return x.base is None and x.flags.c_contiguous and x.flags.writeable
 
 
 around_plans: list[Callable[[Program, dict[Node, TensorType]], AbstractContextManager[None]]] = []
@@ -168,10 +195,27 @@ class Program:
     def _part(
         self, graph: Graph, results: Sequence[Node], feeds: Sequence[Node], failing: Sequence[Node]
     ) -> Callable[[Sequence[np.ndarray]], list[np.ndarray]]:
-        """What runs a part of the program whose extents are known in the run only."""
+        """What runs a part of the program whose extents are known in the run only: NumPy, where that gives the same bits or has
+        few elements to compute, for a plan is made, or bound again, for each number of elements; else a program."""
         numerics = "strict" if self.strict else "fast"
-        part = Program(graph, results, feeds, failing, numerics=numerics, passes=self.passes, kept=self.kept)
-        return lambda arrays: part.run(arrays, {})
+        order = graph.reaching([*results, *failing], stop=set(feeds))
+        order = [node for node in order if node not in feeds]
+        alone = not (self.strict or self.passes or value_operands(graph) or any(map(_needs_plan, order)))
+        most = (math.inf if all(map(_same_bits, order)) else FEW) if alone else -1
+        part: Program | None = None
+
+        def run(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+            nonlocal part
+            if sum([array.size for array in arrays]) <= most:
+                values: dict[Node, Any] = dict(zip(feeds, arrays, strict=True))
+                evaluate(order, values)  # inside a host call, which ignores NumPy's warnings
+                found = [values[node] for node in results]
+                return [x if _own(x) and not any(x is a for a in arrays) else x.copy("C") for x in found]
+            if part is None:
+                part = Program(graph, results, feeds, failing, numerics=numerics, passes=self.passes, kept=self.kept)
+            return part.run(arrays, {})
+
+        return run
 
     def _key(self, arrays: Sequence[np.ndarray]) -> tuple[Any, ...]:
         """What a plan is for: shapes, and the values that decide."""

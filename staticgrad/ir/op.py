@@ -44,6 +44,8 @@ class OverComplex:
     """How kernels compute it: `(node, *operands)` in this library's ops over real numbers. A complex operand or result is a
     pair (real parts, imaginary parts). None: it follows where the op is linear in all its complex operands, or in each of
     them; the host computes others."""
+    emit: Any = None
+    """How plans compute it, where native code or other ops take complex numbers as a whole; see `OpDef.emit`."""
 
 
 @record()

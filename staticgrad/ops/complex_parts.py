@@ -15,6 +15,8 @@ Pair = tuple[Any, Any]
 
 FAR = 20.0
 """From here on, cosh(x) is exp(|x|) / 2 in float64."""
+DISTANT = 1e9
+"""From here on, atanh(x) is 1 / x and a quarter turn, in float64 as well; below, squares don't overflow."""
 POWERS = 64
 """Exponents up to which an integer power is a chain of products."""
 
@@ -147,6 +149,52 @@ def tan(x: Pair) -> Pair:
     return b, -a
 
 
+def asin(x: Pair) -> Pair:
+    """Source: W. Kahan, "Branch Cuts for Complex Elementary Functions", 1987; `acos` and `acosh`, too."""
+    (p, q), (r, s) = _roots(1 - x[0], -x[1], x)
+    return F.atan2(x[0], times(p, r) - times(q, s)), F.asinh(times(p, s) - times(q, r))
+
+
+def acos(x: Pair) -> Pair:
+    (p, q), (r, s) = _roots(1 - x[0], -x[1], x)
+    return 2 * F.atan2(p, r), F.asinh(times(r, q) - times(s, p))
+
+
+def acosh(x: Pair) -> Pair:
+    (p, q), (r, s) = _roots(x[0] - 1, x[1], x)
+    return F.asinh(times(p, r) + times(q, s)), 2 * F.atan2(q, r)
+
+
+def _roots(re: Any, im: Any, x: Pair) -> tuple[Pair, Pair]:
+    """The roots of a number and of 1 + x."""
+    return sqrt((re, im)), sqrt((1 + x[0], x[1]))
+
+
+def asinh(x: Pair) -> Pair:
+    a, b = asin((-x[1], x[0]))
+    return b, -a
+
+
+def atanh(x: Pair) -> Pair:
+    """log1p(4a / ((1 - a)**2 + b**2)) / 4 and atan2(2b, (1 - a)(1 + a) - b**2) / 2 for a = |Re x|; 1 / x and a quarter
+    turn where no more is left of them."""
+    a, b = F.abs(x[0]), x[1]
+    size = F.hypot(a, b)
+    far, pole, endless = size > DISTANT, F.eq(a, 1), F.isinf(size)
+    p, q = F.where(far, 0, a), F.where(far, 0, b)
+    inside = F.where(pole, 1, (1 - p) * (1 - p) + q * q)
+    near = F.where(pole, 0.5 * (F.log(F.hypot(q, 2 * F.ones_like(q))) - F.log(F.abs(q))), 0.25 * F.log1p(4 * p / inside))
+    turn = F.copysign(F.full_like(b, math.pi / 2), b)
+    c, d = (F.where(endless, 0, part / size / size) for part in (a, b))
+    side = F.where(far, F.where(F.isnan(b), b, turn - d), 0.5 * F.atan2(2 * q, (1 - p) * (1 + p) - q * q))
+    return F.copysign(F.where(far, c, near), x[0]), side
+
+
+def atan(x: Pair) -> Pair:
+    a, b = atanh((-x[1], x[0]))
+    return b, -a
+
+
 def sigmoid(x: Pair) -> Pair:
     a, b = exp((-x[0], -x[1]))
     return quotient((F.ones_like(a), F.zeros_like(a)), (1 + a, b))
@@ -226,25 +274,6 @@ def total(x: Pair, y: Pair) -> Pair:
 def pair(x: Any) -> Pair:
     """The parts of an operand, which is real where it is no pair."""
     return x if x.__class__ is tuple else (x, F.zeros_like(x))
-
-
-def system(a: Any, b: Any, solver: Callable[[Any, Any], Any]) -> Pair:
-    """X with A X = B, by the system of the parts: [[Re A, -Im A], [Im A, Re A]] [Re X; Im X] = [Re B; Im B]. A real matrix has
-    the parts of B as its sides."""
-    re, im = pair(b)
-    if a.__class__ is not tuple:
-        n, whole = re.shape[-1], solver(a, F.concatenate([re, im], -1))
-        return whole[..., :n], whole[..., n:]
-    rows = [F.concatenate([a[0], -a[1]], -1), F.concatenate([a[1], a[0]], -1)]
-    n, whole = re.shape[-2], solver(F.concatenate(rows, -2), F.concatenate([re, im], -2))
-    return whole[..., :n, :], whole[..., n:, :]
-
-
-def inverse(a: Pair, solver: Callable[[Any, Any], Any]) -> Pair:
-    """A^-1, from the first columns of the inverse of [[Re A, -Im A], [Im A, Re A]]."""
-    rows, columns = (F.index_along(a[0], a[0].ndim - k) for k in (2, 1))
-    one = F.reshape(F.astype(F.eq(rows, columns), a[0].dtype), a[0].shape[-2:])
-    return system(a, (one, F.zeros_like(one)), solver)
 
 
 def whole_power(x: Pair, exponent: int) -> Pair:

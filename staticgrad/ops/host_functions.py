@@ -17,9 +17,10 @@ from ..errors import ArgumentError, DTypeError, GradientError
 from ..ir import OpDef, OverComplex, define
 from ..operators import F, Tensor, apply, composite, torch_function
 from . import attributes as at
+from . import complex_parts as parts
 from .batching import aligned
 from .operands import dtype_of, integer, operand, promoted
-from .over_complex import HOLOMORPHIC
+from .over_complex import holomorphic
 from .rules import Rule, compared, elementwise, elementwise_op, floating, unbroadcast
 
 
@@ -89,11 +90,14 @@ def _acosh(op: Any, x: Any) -> Any:
 
 elementwise_op("asinh", np.arcsinh, lambda g, node, out, x: g * F.rsqrt(x * x + 1), scalar=_asinh, cost=40, error=(1.85, 1.8),
                names=("asinh", "arcsinh"), doc="Inverse hyperbolic sine.",
-               example="sg.asinh(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.8814])", complex=HOLOMORPHIC)  # fmt: skip
+               example="sg.asinh(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.8814])",
+               complex=holomorphic(parts.asinh))  # fmt: skip
 elementwise_op("acosh", np.arccosh, lambda g, node, out, x: g * F.rsqrt(x * x - 1), scalar=_acosh, cost=40, error=(1.89, 1.87),
                names=("acosh", "arccosh"), doc="Inverse hyperbolic cosine.",
                example="sg.acosh(sg.tensor([1.0, 2.0])) -> tensor([0.0000, 1.3170])",
-               complex=OverComplex("holomorphic", vjp=lambda g, node, out, x: g * F.rsqrt(x - 1) * F.rsqrt(x + 1)))  # fmt: skip
+               complex=OverComplex(
+                   "holomorphic", vjp=lambda g, node, out, x: g * F.rsqrt(x - 1) * F.rsqrt(x + 1),
+                   parts=lambda node, x: parts.acosh(x)))  # fmt: skip
 
 
 def _atanh(op: Any, x: Any) -> Any:
@@ -107,7 +111,8 @@ def _atanh(op: Any, x: Any) -> Any:
 
 elementwise_op("atanh", np.arctanh, lambda g, node, out, x: g / (1 - x * x), scalar=_atanh, cost=40, error=(1.92, 1.88),
                names=("atanh", "arctanh"), doc="Inverse hyperbolic tangent.",
-               example="sg.atanh(sg.tensor([0.0, 0.5])) -> tensor([0.0000, 0.5493])", complex=HOLOMORPHIC)  # fmt: skip
+               example="sg.atanh(sg.tensor([0.0, 0.5])) -> tensor([0.0000, 0.5493])",
+               complex=holomorphic(parts.atanh))  # fmt: skip
 host("erfc", scipy_special("erfc"), lambda g, node, out, x: g * (-2 / SQRT_PI * F.exp(-x * x)),
      names=("erfc", "special.erfc"), doc="1 - erf(x), accurate for large x.")  # fmt: skip
 host("erfinv", scipy_special("erfinv"), lambda g, node, out, x: g * (SQRT_PI / 2 * F.exp(out * out)),

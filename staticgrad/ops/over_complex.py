@@ -104,6 +104,8 @@ def derived(op: OpDef) -> OpDef:
 
 def _emitted(op: OpDef, how: OverComplex) -> Emit:
     """How plans compute the op over complex numbers; None: by the host."""
+    if how.emit is not None:
+        return how.emit
     if isinstance(op.emit, Expand) and how.parts is None:
         return op.emit
     parts, element = how.parts, op.emit if isinstance(op.emit, Pointwise) else None

@@ -267,7 +267,8 @@ log2 = elementary(
 )
 atan = elementary("atan", np.arctan, lambda g, node, out, x: g / (x * x + 1),
                   error=(1.41, 1.4), doc="Inverse tangent, in radians.",
-                  example="sg.atan(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.7854])", names=("atan", "arctan"))  # fmt: skip
+                  example="sg.atan(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 0.7854])", names=("atan", "arctan"),
+                  complex=holomorphic(parts.atan))  # fmt: skip
 elementary(
     "tan",
     np.tan,
@@ -279,10 +280,12 @@ elementary(
 )
 elementary("asin", np.arcsin, lambda g, node, out, x: g * F.rsqrt(1 - x * x),
            error=(0.64, 0.65), doc="Inverse sine.",
-           example="sg.asin(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 1.5708])", names=("asin", "arcsin"))  # fmt: skip
+           example="sg.asin(sg.tensor([0.0, 1.0])) -> tensor([0.0000, 1.5708])", names=("asin", "arcsin"),
+           complex=holomorphic(parts.asin))  # fmt: skip
 elementary("acos", np.arccos, lambda g, node, out, x: -g * F.rsqrt(1 - x * x),
            error=(0.63, 0.64), doc="Inverse cosine.",
-           example="sg.acos(sg.tensor([0.0, 1.0])) -> tensor([1.5708, 0.0000])", names=("acos", "arccos"))  # fmt: skip
+           example="sg.acos(sg.tensor([0.0, 1.0])) -> tensor([1.5708, 0.0000])", names=("acos", "arccos"),
+           complex=holomorphic(parts.acos))  # fmt: skip
 elementary(
     "log10",
     np.log10,

@@ -244,7 +244,7 @@ class CompiledFunction(SpecializationCache, Generic[Arguments, Output]):
                 found = outcomes_of(known, specialization.program.prepared, arrays) if known else None
                 if found is not None:
                     road = found
-                elif specialization.repeatable:
+                elif specialization.plan.repeatable:
                     if specialization.undo:
                         self._drop(specialization)
                     break  # eager mode raises it, after the effects that come before it

@@ -349,25 +349,29 @@ class ResultFlags:
     freed still does, and another backward pass raises an error; so does one that needs a value which a change has overwritten.
     One through `idle` results does nothing that can be seen. A leaf that the function made is a leaf outside as well.
 
-    lost: the errors, by position among the fetches; idle, leaves: positions; differentiated: captured tensors that require
-    grad.
+    lost: the errors, by position among the fetches; arguments: the numbers of those that require grad and lead there; idle,
+    leaves: positions; differentiated: captured tensors that require grad.
     """
 
     def __init__(
-        self, lost: Mapping[int, GradientError], idle: Sequence[int], leaves: Sequence[int], differentiated: Sequence[Tensor]
-    ):
-        self.lost, self.idle, self.leaves, self.differentiated = lost, idle, leaves, differentiated
+        self, lost: Mapping[int, GradientError], arguments: Mapping[int, Sequence[int]], idle: Sequence[int],
+        leaves: Sequence[int], differentiated: Sequence[Tensor],
+    ):  # fmt: skip
+        self.lost, self.arguments, self.idle, self.leaves = lost, arguments, idle, leaves
+        self.differentiated = differentiated
         self._records: list[tuple[int, Record | None]] | None = None
         """With the position of each. Made by the first run: the trace is active when these flags are."""
 
-    def set(self, tensors: Sequence[Tensor]) -> None:
-        """Set the flags of the results of a run."""
+    def set(self, tensors: Sequence[Tensor], given: Sequence[Any] = ()) -> None:
+        """Set the flags of the results of a run. given: its arguments, where some require grad."""
         if self._records is None:
             self._records = [
                 (position, _recorded(_LostRun(error), self.differentiated)) for position, error in self.lost.items()
             ]
         for position, record in self._records:
             tensor = tensors[position]
+            if numbers := self.arguments[position]:
+                record = _recorded(_LostRun(self.lost[position]), [*self.differentiated, *[given[i] for i in numbers]])
             tensor._record, tensor._tracked = record, True
         for position in self.idle:
             tensor = tensors[position]
@@ -440,11 +444,19 @@ def result_tape(
         )
     differentiated = [tensor for tensor, leaf in tracer.captured.values() if tensor._tracked]
     idle = alive if request is None else []
-    flags = ResultFlags(lost, idle, made, differentiated) if lost or idle or made else None
+    arguments = {i: _leading(tracer, fetches[i].node) for i in lost}
+    flags = ResultFlags(lost, arguments, idle, made, differentiated) if lost or idle or made else None
     tape = None
     if request is not None:
         tape = _tape(specialization, tracer, fetches, feeds, saves, roots, request)
     return tape, flags
+
+
+def _leading(tracer: Tracer, node: Node) -> list[int]:
+    """The numbers of the arguments that require grad and from which a value is computed."""
+    above = set(tracer.graph.reaching([node]))
+    given = enumerate(tracer.arguments)
+    return [i for i, (x, leaf) in given if isinstance(x, Tensor) and x.requires_grad and leaf.origin in above]
 
 
 class _Request(NamedTuple):

@@ -657,18 +657,13 @@ class Specialization:
         try:
             self.plan.alone(steps.run, before)
         except StaticgradError as error:
-            if isinstance(error, (MemoryError, GraphError)) or not self.repeatable:
+            if isinstance(error, (MemoryError, GraphError)) or not self.plan.repeatable:
                 raise
         finally:
             if steps.done:
                 self.undo = ()
                 self.finish()
         return [value[: steps.done] for value in steps.results], steps.done
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether eager mode may repeat a run that has raised an error: such a run has called none of the user's functions."""
-        return not any(each.node is not None and each.node.op.stateful for each in self.plan.instructions)
 
     def finish(self) -> None:
         """Tell the tape which tensors were written, and set the gradients."""
@@ -718,7 +713,7 @@ class Specialization:
         if self.rebindings:
             self.rebind(tensors, given)
         if self.flags is not None:
-            self.flags.set(tensors)
+            self.flags.set(tensors, given)
         if INFERRING or self.marks.inside:
             self.marks.set(tensors)
         if self.tape is not None:
@@ -736,7 +731,7 @@ class Specialization:
     def built(self, tensors: list[Tensor], given: Sequence[Any]) -> Any:
         """The results of one of many steps."""
         if self.flags is not None:
-            self.flags.set(tensors)
+            self.flags.set(tensors, given)
         if INFERRING or self.marks.inside:
             self.marks.set(tensors)
         return self.results.build(self.results.join(tensors, given), given)

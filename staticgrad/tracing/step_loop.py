@@ -217,7 +217,7 @@ def tensors() -> Box:
     sample = wrap(np.zeros(()))
     slots = [name for name in Tensor.__slots__ if not name.startswith("__") and name != "_data"]
     fields = [(_place(name), getattr(sample, name)) for name in slots]
-    return Box(PublicTensor, _place("_data"), _place("_tracked"), False, fields)
+    return Box(PublicTensor, Tensor._data, _place("_data"), _place("_tracked"), False, fields)
 
 
 def _place(slot: str) -> int:

@@ -125,6 +125,85 @@ def test_products_of_any_number_of_elements(n: int, axis: int):
         assert hosts(compiled) == []
 
 
+def definite(a: Any) -> Any:
+    return a @ a.mH / a.shape[-1] + sg.eye(a.shape[-1], dtype=a.dtype)
+
+
+def parts_of(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Several results as one real one."""
+
+    def parts(a: Any) -> Any:
+        found = call(a)
+        flat = [v.reshape(-1) for v in (found if isinstance(found, tuple) else (found,))]
+        return sg.cat([sg.view_as_real(v).reshape(-1) if v.is_complex() else v for v in flat])
+
+    return parts
+
+
+linalg = sg.linalg
+FACTORS: dict[str, Callable[..., Any]] = {
+    "cholesky": lambda a: linalg.cholesky(definite(a)),
+    "cholesky_inverse": lambda a: sg.cholesky_inverse(linalg.cholesky(definite(a))),
+    "cholesky_solve": lambda a: sg.cholesky_solve(a[..., :2], linalg.cholesky(definite(a))),
+    "det": lambda a: linalg.det(a * 0.4),
+    "inv": linalg.inv,
+    "lu_factor": lambda a: linalg.lu_factor(a).LU,
+    "lu_factor, tall": lambda a: linalg.lu_factor(a[..., :2]).LU,
+    "lu_factor, wide": lambda a: linalg.lu_factor(a[..., :2, :]).LU,
+    "lu_solve": lambda a: linalg.lu_solve(*linalg.lu_factor(a), a.mT[..., :2]),
+    "matrix_exp": lambda a: linalg.matrix_exp(a * 0.9),
+    "qr": lambda a: tuple(linalg.qr(a)),
+    "qr, tall": lambda a: tuple(linalg.qr(a[..., :2])),
+    "qr, wide": lambda a: tuple(linalg.qr(a[..., :2, :])),
+    "qr, complete": lambda a: tuple(linalg.qr(a[..., :2, :], "complete")),
+    "slogdet": lambda a: tuple(linalg.slogdet(a)),
+    "solve": lambda a: linalg.solve(a.mT, a[..., :1]),
+    "triangles": lambda a: (
+        linalg.solve_triangular(a, a.mT, upper=True) + linalg.solve_triangular(a, a, upper=False, left=False)
+    ),
+}  # fmt: skip
+OF_FACTORS = [(name, n, dtype) for name in FACTORS for n in (3, 18) for dtype in ("c16", "f8", "c8", "f4")]
+
+
+@pytest.mark.parametrize(("name", "n", "dtype"), sweep(OF_FACTORS, lambda i, way: way[2] == "c16" or way[1:] == (18, "f8")))
+def test_factors_have_kernels_over_complex_numbers_too(name: str, n: int, dtype: str):
+    a = np.random.default_rng(n).standard_normal((2, n, n)) / np.sqrt(n)
+    a = (a + (0.5j * a[:, ::-1] if dtype[0] == "c" else 0) + 2 * np.eye(n)).astype(dtype)
+    call = parts_of(FACTORS[name])
+
+    def slopes(x: Any) -> list[Any]:
+        out = call(x)
+        first = sg.grad((out * sg.cos(out)).mean(), x, create_graph=True)[0]
+        return [out, first, sg.grad((first.abs() ** 2).sum(), x)[0]]
+
+    wanted = [v.detach().numpy() for v in slopes(sg.tensor(a, requires_grad=True))]
+    compiled = sg.compile(slopes, on_break="error")
+    found = [v.detach().numpy() for v in compiled(sg.tensor(a, requires_grad=True))]
+    assert hosts(compiled) == []
+    scale = 3e-4 if dtype in ("c8", "f4") else 1e-10
+    for mine, theirs in zip(found, wanted, strict=True):
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=scale * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_exponentials_of_any_size(dtype: str):
+    """Beside squares of the exponential of a small part, by its series."""
+    for n, size in ((1, 0.0), (4, 1e-3), (4, 1.0), (20, 30.0), (3, 40.0)):
+        a = np.random.default_rng(n).standard_normal((2, n, n)) * (size / n)
+        a = (a - 2 * a.mT if dtype[0] == "f" else a + 1j * a[:, ::-1]).astype(dtype)
+        part, total = a.astype("c16") / 2**12, np.eye(n, dtype="c16")
+        for k in range(12, 0, -1):
+            total = np.eye(n) + part @ total / k
+        for _ in range(12):
+            total = total @ total
+        compiled = sg.compile(sg.linalg.matrix_exp)
+        found = compiled(sg.tensor(a)).numpy()
+        assert hosts(compiled) == []
+        near = 1e-3 if dtype in ("f4", "c8") else 1e-9
+        np.testing.assert_allclose(found, total, rtol=0, atol=near * np.abs(total).max())
+
+
 def test_a_singular_system_is_named():
     for call in (sg.linalg.inv, lambda v: sg.linalg.solve(v, v)):
         with pytest.raises(sg.linalg.LinAlgError, match="Singular matrix"):
@@ -195,8 +274,8 @@ def test_products_of_integers_have_a_kernel(dtype: str):
 
 
 FUNCTIONS = (
-    "abs", "cos", "cosh", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "reciprocal", "sgn", "sigmoid", "sin",
-    "sinh", "sqrt", "square", "tan", "tanh",
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "exp2", "expm1", "log", "log10", "log1p",
+    "log2", "reciprocal", "sgn", "sigmoid", "sin", "sinh", "sqrt", "square", "tan", "tanh",
 )  # fmt: skip
 LOSING = {"expm1": np.expm1, "log1p": np.log1p}
 """Functions of NumPy that lose digits of small results, and parts of infinite ones: those of more bits are compared."""

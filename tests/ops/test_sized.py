@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.compiler import program
+from staticgrad.tracing.step_loop import FALLBACK
 from tests.helpers import sweep
 
 RNG = np.random.default_rng(0)
@@ -111,7 +113,8 @@ def test_sessions(numerics, name, dtype):
 
 
 @pytest.mark.parametrize("name", [name for name in FLOATING if name != "tensor_split"])
-def test_placeholders_of_unknown_extents(name):  # how many parts there are is a number of Python
+def test_placeholders_of_unknown_extents(name, monkeypatch):  # how many parts there are is a number of Python
+    monkeypatch.setattr(program, "FEW", -1)  # by kernels
     wanted, found = eagerly(FLOATING[name], "float64", 1), in_session(FLOATING[name], "float64", 1, known=False)
     for a, b in zip(wanted, found, strict=True):
         assert a.shape == b.shape
@@ -318,6 +321,28 @@ def test_in_the_body_of_a_loop():
         for a, b, c in zip(eager, compiled, sess.run(fetches, {x: X}), strict=True):
             np.testing.assert_allclose(b, a, rtol=1e-12)
             np.testing.assert_allclose(c, a, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mask", "positions", "different", "rows"])
+def test_small_parts_are_numpys_and_their_calls_fast(name, monkeypatch):
+    """No program for each number of elements; arguments are checked and results made in one native call."""
+    calls: dict[str, Function] = {
+        "mask": lambda x: (x[x > 0], x.sum()),
+        "positions": lambda x: sg.nonzero(x > 0),
+        "different": lambda x: sg.unique(sg.round(x * 2), return_counts=True),
+        "rows": lambda x: sg.exp(x[x[:, 0] > 0] @ x[:4].mT),
+    }
+    fn, rng = sg.compile(calls[name], on_break="error"), np.random.default_rng(0)
+    fn(sg.tensor(rng.standard_normal((9, 9))))
+    monkeypatch.setattr(program.Program, "__init__", None)
+    for _ in range(20):
+        x = sg.tensor(rng.standard_normal((9, 9)))
+        found, wanted = fn(x), calls[name](x)
+        assert fn.latest.fast_call((x,)) is not FALLBACK
+        for a, b in zip(*(v if isinstance(v, tuple) else (v,) for v in (found, wanted)), strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+        assert not np.shares_memory((found[0] if isinstance(found, tuple) else found).numpy(), x.numpy())
 
 
 @pytest.mark.parametrize("kind", ["complex64", "float16", "bfloat16", "uint16"])

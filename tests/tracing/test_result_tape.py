@@ -293,3 +293,24 @@ def test_results_that_depend_on_leaves_made_inside_require_grad(step, options):
                 loss.backward()
             found.append((loss.item(), flags, [x.grad.tolist() for x in keep if x.is_leaf]))
     assert found[:3] == found[3:]
+
+
+@pytest.mark.usefixtures("interpreted")
+def test_a_gradient_of_an_argument_names_the_value_that_a_change_overwrote():
+    """Other arguments are not used, as in PyTorch."""
+
+    def step(x, other):
+        y = x.exp()
+        loss = (y * y).sum()
+        y.mul_(3.0)
+        return loss, other * 2.0
+
+    for function in (step, sg.compile(step)):
+        for _ in range(2):
+            x, other = sg.ones(3, requires_grad=True), sg.ones(2, requires_grad=True)
+            loss, doubled = function(x, other)
+            with pytest.raises(sg.GradientError, match=r"modified by an inplace operation: .*, which MulBackward0 needs"):
+                sg.grad(loss, [x])
+            with pytest.raises(sg.GradientError, match="appears to not have been used in the graph"):
+                sg.grad(loss, [other])
+            assert sg.grad(doubled.sum(), [other])[0].tolist() == [2, 2]

@@ -11,6 +11,7 @@ from llvmlite import ir
 
 from .kernel_types import (
     Boolean,
+    Complex,
     Float,
     Integer,
     Operand,
@@ -61,6 +62,8 @@ def binary(builder: ir.IRBuilder, kind: type[ast.operator], x: Operand, y: Opera
         return Value(boolean, getattr(builder, BITS[kind])(value(x).llvm, value(y).llvm))
     if isinstance(a, Pointer) or isinstance(b, Pointer):
         raise Refused("arithmetic on pointers")
+    if isinstance(a, Complex) or isinstance(b, Complex):
+        return _of_complex(builder, kind, common(a, b), x, y)
     if kind is ast.Div or isinstance(a, Float) or isinstance(b, Float):
         to = common(a, b) if isinstance(a, Float) or isinstance(b, Float) else float64
         if kind not in FLOATS:
@@ -76,6 +79,34 @@ def binary(builder: ir.IRBuilder, kind: type[ast.operator], x: Operand, y: Opera
     if name is None:
         raise Refused(f"{kind.__name__} of integers")
     return Value(whole, getattr(builder, name)(left, right))
+
+
+def _of_complex(builder: ir.IRBuilder, kind: type[ast.operator], to: Any, x: Operand, y: Operand) -> Value:
+    (p, q), (r, s) = ([Value(to.part, v) for v in to.taken(builder, cast(builder, z, to).llvm)] for z in (x, y))
+
+    def of(kind: type[ast.operator], x: Operand, y: Operand) -> Operand:
+        return binary(builder, kind, x, y)
+
+    if kind in (ast.Add, ast.Sub):
+        parts = [of(kind, p, r), of(kind, q, s)]
+    elif kind is ast.Mult:
+        parts = [of(ast.Sub, of(ast.Mult, p, r), of(ast.Mult, q, s)), of(ast.Add, of(ast.Mult, p, s), of(ast.Mult, q, r))]
+    elif kind is ast.Div:  # the smaller part of the divisor is divided by the larger one; R. Smith, "Algorithm 116", 1962
+        steep = _related(builder, "<", to.part, magnitude(builder, r).llvm, magnitude(builder, s).llvm)
+
+        def chosen(x: Operand, y: Operand) -> Value:
+            return Value(to.part, builder.select(steep, x.llvm, y.llvm))
+
+        large, rest = chosen(s, r), of(ast.Div, chosen(r, s), chosen(s, r))
+        scale = of(ast.Add, large, of(ast.Mult, chosen(r, s), rest))
+        (a, b), (c, d) = (chosen(p, q), chosen(q, p)), (chosen(q, p), chosen(p, q))
+        re = of(ast.Add, of(ast.Mult, a, rest), b)
+        left = of(ast.Mult, c, rest)
+        im = chosen(of(ast.Sub, left, d), of(ast.Sub, q, of(ast.Mult, p, rest)))
+        parts = [of(ast.Div, re, scale), of(ast.Div, im, scale)]
+    else:
+        raise Refused(f"{kind.__name__} of complex numbers")
+    return Value(to, to.joined(builder, [part.llvm for part in parts]))
 
 
 def _of_integers(a: Type, b: Type) -> Type:
@@ -137,6 +168,12 @@ def choice(builder: ir.IRBuilder, relation: str, x: Operand, y: Operand) -> Valu
 
 
 def _related(builder: ir.IRBuilder, relation: str, kind: Type, a: Any, b: Any) -> Any:
+    if isinstance(kind, Complex):
+        if relation not in ("==", "!="):
+            raise Refused("order of complex numbers")
+        pairs = zip(kind.taken(builder, a), kind.taken(builder, b), strict=True)
+        both = [_related(builder, relation, kind.part, *pair) for pair in pairs]
+        return (builder.and_ if relation == "==" else builder.or_)(*both)
     if isinstance(kind, Float):
         compare = builder.fcmp_unordered if relation == "!=" else builder.fcmp_ordered
     else:
@@ -151,6 +188,8 @@ def negated(builder: ir.IRBuilder, x: Operand) -> Operand:
     v = value(x)
     if isinstance(v.type, Float):
         return Value(v.type, builder.fneg(v.llvm), v.exact)
+    if isinstance(v.type, Complex):
+        return Value(v.type, v.type.joined(builder, [builder.fneg(part) for part in v.type.taken(builder, v.llvm)]))
     to = _of_integers(v.type, v.type)
     return Value(to, builder.neg(cast(builder, v, to).llvm))
 

@@ -16,8 +16,10 @@ from typing import Any
 from ...base.libraries import extension, folders
 from ...base.signals import module
 
-BLAS, LAPACK = ("gemm", "trsm"), ("potrf", "potri", "getrf")
-ROUTINES = tuple([f"{letter}{name}" for name in (*BLAS, *LAPACK) for letter in "sd"])
+BLAS, LAPACK = ("gemm", "trsm"), ("potrf", "potri", "getrf", "geqrf", "orgqr", "ungqr")
+KINDS = {"orgqr": "sd", "ungqr": "cz"}
+"""The letters of kinds of numbers, of routines that don't exist for all of them."""
+ROUTINES = tuple([f"{letter}{name}" for name in (*BLAS, *LAPACK) for letter in KINDS.get(name, "sdcz")])
 WHEELS = ("../scipy.libs", ".dylibs")
 """The folders of a wheel's libraries, as seen from SciPy's."""
 PREFIX = "scipy_"

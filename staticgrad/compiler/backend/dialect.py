@@ -8,6 +8,7 @@ become part of the kernels that call them, those under `@outlined` stay function
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any
 
@@ -20,7 +21,7 @@ from .kernel_compiler import inline, kernel, outlined  # noqa: F401 - names of k
 from .kernel_types import Builtin, Operand, Pointer, Type, Value, builtin
 
 u8, u16, u32, u64, i8, i16, i32, i64 = np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, np.int32, np.int64
-f32, f64 = np.float32, np.float64
+f32, f64, c64, c128 = np.float32, np.float64, np.complex64, np.complex128
 masked = range
 """A range whose last vector has idle lanes; see `kernel_variables.hint`."""
 
@@ -77,6 +78,37 @@ def _whole(whole: types.Complex) -> Builtin:
 real_c64, real_c128 = _part(types.complex64, 0), _part(types.complex128, 0)
 imag_c64, imag_c128 = _part(types.complex64, 1), _part(types.complex128, 1)
 complex_f32, complex_f64 = _whole(types.complex64), _whole(types.complex128)
+
+
+# Of numbers of any kind, for kernels that are written once for all types.
+
+
+@builtin(None)
+def real_part(builder: ir.IRBuilder, x: Any) -> Operand:
+    return Value(x.type.part, builder.extract_value(x.llvm, 0)) if isinstance(x.type, types.Complex) else x
+
+
+@builtin(None)
+def conjugate(builder: ir.IRBuilder, x: Any) -> Operand:
+    if not isinstance(x.type, types.Complex):
+        return x
+    re, im = x.type.taken(builder, x.llvm)
+    return Value(x.type, x.type.joined(builder, [re, builder.fneg(im)]))
+
+
+@builtin(None)
+def reach(builder: ir.IRBuilder, x: Any) -> Operand:
+    """|x|, or the sum of both parts' sizes: that by which LAPACK chooses pivots."""
+    if not isinstance(x.type, types.Complex):
+        return arithmetic.magnitude(builder, x)
+    sizes = [arithmetic.magnitude(builder, Value(x.type.part, part)) for part in x.type.taken(builder, x.llvm)]
+    return arithmetic.binary(builder, ast.Add, *sizes)
+
+
+@builtin(None, None)
+def quotient(builder: ir.IRBuilder, x: Any, y: Any) -> Operand:
+    """x / y, without Numba's error for a complex 0."""
+    return arithmetic.binary(builder, ast.Div, x, y)
 
 
 def _step(instruction: str, number: Type, *flags: str) -> Builtin:
@@ -165,6 +197,14 @@ def sign_f64(x: Any) -> Any:
 
 def sign_int(x: Any) -> Any:
     return 1 if x > 0 else (-1 if x < 0 else 0)
+
+
+def plus_c64(total: Any, x: Any) -> Any:
+    return total + x
+
+
+def plus_c128(total: Any, x: Any) -> Any:
+    return total + x
 
 
 def plus_int(total: Any, x: Any) -> Any:

@@ -196,7 +196,7 @@ def prepare() -> None:
     compiled(header(body) + body)
 
 
-OPEN = {"T": re.compile(r"(?<=_)[fiu]\d+(?=_|$)"), "N": re.compile(r"(?<=_)\d+$")}
+OPEN = {"T": re.compile(r"(?<=_)[cfiu]\d+(?=_|$)"), "N": re.compile(r"(?<=_)\d+$")}
 """The parameters of library kernels: `gather_f32_8` is the text of `gather_T_N`, with f32 for T and 8 for N."""
 
 

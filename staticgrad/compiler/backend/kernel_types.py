@@ -114,8 +114,8 @@ class Half(Type):
 
 
 class Complex(Type):
-    """Two floats side by side in memory, and a value of both. Kernels take it apart and put it together, and compute with the
-    parts."""
+    """Two floats side by side in memory, and a value of both. Generated kernels take it apart and put it together, and compute
+    with the parts; those that are written once for all types compute with values."""
 
     def __init__(self, part: Float):
         super().__init__(f"c{2 * part.bits}", ir.LiteralStructType([part.llvm, part.llvm]))
@@ -125,6 +125,10 @@ class Complex(Type):
         """The value of these parts."""
         first = builder.insert_value(ir.Constant(self.llvm, ir.Undefined), parts[0], 0)
         return builder.insert_value(first, parts[1], 1)
+
+    def taken(self, builder: ir.IRBuilder, whole: Any) -> list[Any]:
+        """The parts of a value."""
+        return [builder.extract_value(whole, i) for i in range(2)]
 
 
 class Pointer(Type):
@@ -153,6 +157,7 @@ BUFFERS, SIZES = Pointer(address), Pointer(int64)
 OF_NUMPY: dict[Any, Type] = {
     np.bool_: boolean, np.int8: int8, np.int16: int16, np.int32: int32, np.int64: int64, np.uint8: uint8,
     np.uint16: uint16, np.uint32: uint32, np.uint64: uint64, np.float32: float32, np.float64: float64,
+    np.complex64: complex64, np.complex128: complex128,
 }  # fmt: skip
 
 
@@ -224,6 +229,9 @@ def common(a: Type, b: Type) -> Type:
     numbers = [t for t in (a, b) if not isinstance(t, Boolean)]
     if len(numbers) == 1:
         return numbers[0]
+    if any(isinstance(t, Complex) for t in numbers):
+        part = common(*[t.part if isinstance(t, Complex) else t for t in numbers])
+        return complex64 if part is float32 else complex128
     if any(isinstance(t, Float) for t in numbers):
         return float64
     x, y = numbers
@@ -267,6 +275,10 @@ def _cast(builder: ir.IRBuilder, v: Value, to: Type) -> Any:
         return builder.sitofp(v.llvm, to.llvm) if of.signed else builder.uitofp(v.llvm, to.llvm)
     if isinstance(of, Float) and isinstance(to, Integer):
         return _whole(builder, v, to)
+    if isinstance(to, Complex):
+        parts = of.taken(builder, v.llvm) if isinstance(of, Complex) else [v.llvm, value(0.0).llvm]
+        kinds = [of.part] * 2 if isinstance(of, Complex) else [of, float64]
+        return to.joined(builder, [cast(builder, Value(k, p), to.part).llvm for k, p in zip(kinds, parts, strict=True)])
     if isinstance(of, Float) and isinstance(to, Float):
         return builder.fpext(v.llvm, to.llvm) if of.bits < to.bits else builder.fptrunc(v.llvm, to.llvm)
     raise Refused(f"conversion from {of} to {to}")

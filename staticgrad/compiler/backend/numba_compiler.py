@@ -39,7 +39,6 @@ define {type} @{name}({parameters}) {{
 """A C function around a function with Numba's calling convention. Kernels raise nothing, so the error is ignored."""
 
 NUMBERS = {kinds.address: types.voidptr} | {ours: from_dtype(numpy) for numpy, ours in kinds.OF_NUMPY.items()}
-NUMBERS |= {kinds.complex64: types.complex64, kinds.complex128: types.complex128}
 OF_NUMBA = {numba: ours for ours, numba in NUMBERS.items()}
 
 

@@ -36,9 +36,11 @@ class Spec(NamedTuple):
 
 
 class Box(NamedTuple):
-    """How tensors are made around arrays. fields: (offset, object) of the slots besides the array."""
+    """How tensors are made around arrays. array: the slot that has the array, at an offset; fields: (offset, object) of the
+    others."""
 
     kind: type
+    array: Any
     array_at: int
     flag_at: int
     plain: Any
@@ -204,10 +206,12 @@ def fast_path(plan: Plan, specs: Sequence[Spec], **options: Any) -> Callable[...
     It returns None, and nothing has happened, for other arguments, when an instruction reports an error, and while the plan is
     in use. Once a plan has begun exchanges with other processes, errors are raised. options: those of `fast_call`.
     """
-    if not FASTCALL or plan.host_calls or plan.results.late:
+    exchanges, hosted = plan.builder.stream.exchanges, plan.host_calls > 0
+    if not FASTCALL or plan.results.late or (hosted and (exchanges or plan.strict or not plan.repeatable)):
         return declined
     call: Callable[..., Any] = fast_call(plan.control, specs, **options)
-    exchanges = plan.builder.stream.exchanges
+    if hosted:
+        call = _with_host_calls(plan, specs, call, **options)
     if not plan.reads_numbers and not exchanges:
         return call
     read_numbers, give_back, busy = plan.read_numbers, plan.give_back, plan.busy
@@ -245,3 +249,31 @@ def fast_path(plan: Plan, specs: Sequence[Spec], **options: Any) -> Callable[...
         return results
 
     return exchange
+
+
+def _with_host_calls(
+    plan: Plan, specs: Sequence[Spec], call: Callable[..., Any], box: Box | None = None, container: type | None = list,
+    **rest: Any,
+) -> Callable[..., Any]:  # fmt: skip
+    """`call`, which puts arrays in place and makes the results, and then the run. rest: options of `call` alone."""
+    feeds, single, opened = [i for i, spec in enumerate(specs) if spec.dtype is not None], container is None, plan.open
+    array_of, put = (None, None) if box is None else (box.array.__get__, box.array.__set__)
+
+    def run(*args: Any) -> Any:
+        if plan.busy[0]:
+            return None
+        whole = call(*args)
+        if whole is None:
+            return None
+        made = [whole] if single else [*whole]
+        results = made if array_of is None else [array_of(x) for x in made]
+        arrays = [x if x.__class__ is np.ndarray or array_of is None else array_of(x) for x in map(args.__getitem__, feeds)]
+        if not plan.alone(plan.finished, arrays, results):
+            return None
+        if put is None:
+            return whole.__class__(results)
+        for i, _ in opened:
+            put(made[i], results[i])
+        return whole
+
+    return run

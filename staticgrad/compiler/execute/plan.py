@@ -195,6 +195,11 @@ class Plan:
         return bool(alone and small and not self.results.late)
 
     @property
+    def repeatable(self) -> bool:
+        """Whether a run that has raised an error may be repeated: it has called none of the user's functions."""
+        return not any(each.node is not None and each.node.op.stateful for each in self.instructions)
+
+    @property
     def written(self) -> list[Cell]:
         """The variables that a run changes."""
         return [cell for cell, _ in self.assigns]
@@ -300,10 +305,16 @@ class Plan:
         except (StaticgradError, MemoryError) as error:
             self._failed(error)
             raise
-        if not self.simple:
-            self.results.fill(results)
         for i, value in late:
             results[i] = value
+        if not self.simple:
+            self._fill(results)
+        self.ran = True
+        return results
+
+    def _fill(self, results: list[np.ndarray]) -> None:
+        """Enter the results that no instruction writes, after `finish`."""
+        self.results.fill(results)
         for i, node in self.open:
             found = self.kept[node]
             results[i] = found.copy() if any(found is other for other in results) else found
@@ -311,8 +322,16 @@ class Plan:
             found = self.kept.get(node, results[i])
             results[i] = results[i] if found.flags.c_contiguous else found.copy("K")
         self.kept.clear()
-        self.ran = True
-        return results
+
+    def finished(self, arrays: Sequence[np.ndarray], results: list[np.ndarray]) -> bool:
+        """Finish a fast call of a plan with host calls, whose arrays are in place. False, and nothing has happened, where an
+        instruction reports an error, as the run that follows will."""
+        try:
+            self.finish([*arrays, *self.results.outputs(results)])
+        except (StaticgradError, MemoryError):
+            return False
+        self._fill(results)
+        return True
 
     def _settle(self) -> None:
         """Wait for the exchanges that a run which failed has begun: a later run would take them for its own."""

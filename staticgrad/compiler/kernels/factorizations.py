@@ -1,5 +1,5 @@
-"""Factors of square matrices, row by row in memory, and systems that are solved with them. The range is over matrices, or over
-blocks of 64 sides of matrices.
+"""Factors of matrices, row by row in memory, and systems that are solved with them, of real and of complex numbers. The range
+is over matrices, over chunks of these, or over blocks of 64 sides of matrices.
 
 An operand that is read where it lies has five sizes: matrix i begins at `i // every % count * step`, and the distances of its
 rows and of its columns. Small matrices are factored and solved by the loops here, others by LAPACK, to which a matrix is its
@@ -7,24 +7,27 @@ transpose. Systems with several sides that fit into the L2 cache (NEAR elements)
 in half of LAPACK's time.
 
 cholesky: sizes = n, the operand; buffers = matrices, result, status. inverse: sizes = n; buffers = factors, result, status: of
-L L.T, of which the lower triangle of L is read. lu: sizes = n, the operand; buffers = matrices, result: L and U in one matrix,
-then which rows were exchanged, from 1 on, as floats. regular: sizes = n, elements of a matrix; buffers = matrices, status.
-order: sizes = rows, exchanges, whether the last one comes first; buffers = numbers of exchanged rows, result: which row is in
-each place then, status: a number that is none of a row.
-inverse, cholesky and regular report the number of the row that has no pivot.
-cofactor: sizes = matrices, chunks, n, the operand; buffers = matrices, result, for each chunk memory for two matrices and three
-rows. The range is over chunks.
+L L.H, of which the lower triangle of L is read. lu: sizes = matrices, chunks, rows, columns, the operand; buffers = matrices,
+result: L and U in one matrix, then which rows were exchanged, from 1 on, as numbers of its type; for each chunk memory for as
+many elements. reflections: sizes = matrices, chunks, rows, columns, columns of Q, the operand; buffers = matrices, result: Q
+and R, or, for no columns of Q, R with the reflections below it and their weights; for each chunk memory for a matrix, weights
+and WORK rows. exponential: sizes = matrices, chunks, n, the operand; buffers = matrices, result, for each chunk memory for
+eight matrices and a row. regular: sizes = n, elements of a matrix; buffers = matrices, status. order: sizes = rows, exchanges,
+whether the last one comes first; buffers = numbers of exchanged rows, result: which row is in each place then, status: a
+number that is none of a row. inverse, cholesky and regular report the number of the row that has no pivot. cofactor: sizes =
+matrices, chunks, n, the operand; buffers = matrices, result, for each chunk memory for two matrices and three rows. The range
+is over chunks.
 
-substitute: sizes = n, sides, whether A is to the right of X, whether it is upper, whether its diagonal counts as 1, blocks, the
-operands; buffers = A, B, result. apply_lu: sizes = n, sides, whether it is the transposed system, blocks, every and
-count of the factors, the operand B; buffers = factors, B, result.
+substitute: sizes = n, sides, whether A is to the right of X, whether it is upper, whether its diagonal counts as 1, blocks,
+the operands; buffers = A, B, result. apply_lu: sizes = n, sides, whether it is the transposed system, blocks, every and count
+of the factors, the operand B; buffers = factors, B, result.
 """
 
 from staticgrad.compiler.backend.dialect import *
 
 # kernels
-from staticgrad.compiler.backend.intrinsics.lapack import getrf, potrf, potri, trsm
-from staticgrad.compiler.backend.intrinsics.matrix_products import product_f32, product_f64
+from staticgrad.compiler.backend.intrinsics.lapack import geqrf, getrf, orgqr, potrf, potri, trsm
+from staticgrad.compiler.backend.intrinsics.matrix_products import product_c64, product_c128, product_f32, product_f64
 from staticgrad.compiler.backend.intrinsics.vector_tiles import at
 
 SMALL = 16
@@ -32,6 +35,21 @@ FEW = 4
 BLOCK = 64
 NEAR = 400_000
 ACROSS = 8
+WORK = 32
+LARGEST_NORM = 5.37
+"""Of a matrix whose exponential is within rounding of the quotient of polynomials with these coefficients."""
+C2 = 0.12
+C3 = 0.018333333333333333
+C4 = 0.0019927536231884057
+C5 = 0.00016304347826086958
+C6 = 1.0351966873706003e-05
+C7 = 5.175983436853002e-07
+C8 = 2.0431513566525008e-08
+C9 = 6.306022705717595e-10
+C10 = 1.48377004840414e-11
+C11 = 2.529153491597966e-13
+C12 = 2.8101705462199623e-15
+C13 = 1.5440497506703088e-17
 
 
 @inline
@@ -56,14 +74,7 @@ def copied(source, start, row, column, result, to, stride, rows, columns):
 
 
 @inline
-def in_place_transposed(a, to, n):
-    for i in range(n):
-        for j in range(i):
-            a[to + i * n + j], a[to + j * n + i] = a[to + j * n + i], a[to + i * n + j]
-
-
-@inline
-def small_cholesky(a, to, n, zero):
+def small_cholesky(a, to, n):
     """L in the lower triangle. Returns the number of the first row without a positive pivot, from 1 on, or 0."""
     bad = 0
     for i in range(n):
@@ -71,13 +82,13 @@ def small_cholesky(a, to, n, zero):
         for j in range(i + 1):
             other, rest = to + j * n, a[row + j]
             for k in range(j):
-                rest -= a[row + k] * a[other + k]
+                rest -= a[row + k] * conjugate(a[other + k])
             if j < i:
-                a[row + j] = rest / a[other + j]
+                a[row + j] = quotient(rest, a[other + j])
             else:
-                if rest <= zero and bad == 0:
+                if real_part(rest) <= 0 and bad == 0:
                     bad = i + 1
-                a[row + i] = np.sqrt(rest)
+                a[row + i] = np.sqrt(real_part(rest))
     return bad
 
 
@@ -94,7 +105,7 @@ def cholesky_T(buffers, sizes, start, stop):
                 a[to + i * n + j] = T(0)
         bad = 0
         if n <= SMALL:
-            bad = small_cholesky(a, to, n, T(0))
+            bad = small_cholesky(a, to, n)
         else:
             bad = potrf(a, n, at(a, to), n)
         if bad != 0:
@@ -115,16 +126,16 @@ def inverse_T(buffers, sizes, start, stop):
             return
         for i in range(n):
             for j in range(i):
-                a[to + j * n + i] = a[to + i * n + j]
+                a[to + j * n + i] = conjugate(a[to + i * n + j])
 
 
 @inline
-def small_lu(a, to, pivots, n, zero):
+def small_lu(a, to, pivots, m, n):
     """L and U in place, by rows of the largest element of each column."""
-    for j in range(n):
-        best, most = j, abs(a[to + j * n + j])
-        for i in range(j + 1, n):
-            other = abs(a[to + i * n + j])
+    for j in range(min(m, n)):
+        best, most = j, reach(a[to + j * n + j])
+        for i in range(j + 1, m):
+            other = reach(a[to + i * n + j])
             if other > most:
                 best, most = i, other
         a[pivots + j] = best + 1
@@ -133,37 +144,75 @@ def small_lu(a, to, pivots, n, zero):
             row = to + best * n
             for k in range(n):
                 a[own + k], a[row + k] = a[row + k], a[own + k]
-        if most > zero:
+        if most > 0:
             pivot = a[own + j]
-            for i in range(j + 1, n):
+            for i in range(j + 1, m):
                 row = to + i * n
-                factor = a[row + j] / pivot
+                factor = quotient(a[row + j], pivot)
                 a[row + j] = factor
                 for k in range(j + 1, n):
                     a[row + k] -= factor * a[own + k]
 
 
+@inline
+def rows_lu(x, source, row, column, a, to, m, n, room, numbers, own):
+    """The factors of a matrix, and the exchanged rows after them. room, numbers, own: memory for as many elements, the same as
+    int32, and where in it."""
+    count, pivots = min(m, n), to + m * n
+    if max(m, n) <= SMALL:
+        copied(x, source, row, column, a, to, n, m, n)
+        small_lu(a, to, pivots, m, n)
+    else:
+        copied(x, source, column, row, room, own, m, n, m)
+        getrf(room, m, n, at(room, own), at(room, own + m * n))
+        copied(room, own, 1, m, a, to, n, m, n)
+        first = (own + m * n) * ((at(room, 1) - at(room, 0)) // 4)
+        for i in range(count):
+            a[pivots + i] = numbers[first + i]
+
+
 @kernel
 def lu_T(buffers, sizes, start, stop):
-    x, a, numbers = T_at(buffers, 0), T_at(buffers, 1), i32_at(buffers, 1)
-    n, row, column = sizes[0], sizes[4], sizes[5]
-    for item in range(start, stop):
-        source, to = begin(sizes, 1, item), item * n * (n + 1)
-        pivots = to + n * n
-        if n <= SMALL:
-            copied(x, source, row, column, a, to, n, n, n)
-            small_lu(a, to, pivots, n, T(0))
-        else:
-            copied(x, source, column, row, a, to, n, n, n)
-            getrf(a, n, at(a, to), n, at(a, pivots))
-            in_place_transposed(a, to, n)
-            first = pivots * ((at(a, 1) - at(a, 0)) // 4)
-            for i in range(n - 1, -1, -1):
-                a[pivots + i] = numbers[first + i]
+    x, a, room, numbers = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), i32_at(buffers, 2)
+    span, chunks, m, n, row, column = sizes[0], sizes[1], sizes[2], sizes[3], sizes[7], sizes[8]
+    size = m * n + min(m, n)
+    for c in range(start, stop):
+        for item in range(span * c // chunks, span * (c + 1) // chunks):
+            rows_lu(x, begin(sizes, 4, item), row, column, a, item * size, m, n, room, numbers, c * size)
+
+
+@kernel
+def reflections_T(buffers, sizes, start, stop):
+    x, result, a = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2)
+    span, chunks, m, n, across, row, column = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[8], sizes[9]
+    count, wide = min(m, n), max(n, across)
+    room = WORK * wide
+    for c in range(start, stop):
+        own = c * (m * wide + count + room)
+        weights = own + m * wide
+        work = weights + count
+        for item in range(span * c // chunks, span * (c + 1) // chunks):
+            copied(x, begin(sizes, 5, item), column, row, a, own, m, n, m)
+            geqrf(a, m, n, at(a, own), at(a, weights), at(a, work), room)
+            if across == 0:
+                to = item * (m * n + count)
+                copied(a, own, 1, m, result, to, n, m, n)
+                for i in range(count):
+                    result[to + m * n + i] = a[weights + i]
+            else:
+                to = item * (m * across + across * n)
+                upper = to + m * across
+                for i in range(across):
+                    for j in range(min(i, n)):
+                        result[upper + i * n + j] = T(0)
+                    for j in range(min(i, n), n):
+                        result[upper + i * n + j] = a[own + j * m + i]
+                orgqr(a, m, across, count, at(a, own), at(a, weights), at(a, work), room)
+                copied(a, own, 1, m, result, to, across, m, across)
 
 
 @inline
-def complete_pivots(a, to, rows, columns, n, zero):
+def complete_pivots(a, to, rows, columns, n):
     """L, D and U in place, L and U with a diagonal of 1, of the matrix with its rows and columns in the order that is written
     to `rows` and `columns`: each pivot is the largest element of what is left. Returns whether it is odd."""
     odd = 0
@@ -171,10 +220,10 @@ def complete_pivots(a, to, rows, columns, n, zero):
         a[rows + i] = i
         a[columns + i] = i
     for j in range(n):
-        row, column, most = j, j, zero
+        row, column, most = j, j, reach(a[to + j * n + j])
         for i in range(j, n):
             for k in range(j, n):
-                other = abs(a[to + i * n + k])
+                other = reach(a[to + i * n + k])
                 if other > most:
                     row, column, most = i, k, other
         if row != j:
@@ -189,15 +238,15 @@ def complete_pivots(a, to, rows, columns, n, zero):
                 a[to + i * n + j], a[to + i * n + column] = a[to + i * n + column], a[to + i * n + j]
         own = to + j * n
         pivot = a[own + j]
-        if pivot != zero:  # else all that is left is 0
+        if most > 0:  # else all that is left is 0
             for k in range(j + 1, n):
-                a[own + k] = a[own + k] / pivot
+                a[own + k] = quotient(a[own + k], pivot)
             for i in range(j + 1, n):
-                other = to + i * n
-                factor = a[other + j]
-                a[other + j] = factor / pivot
+                row = to + i * n
+                factor = a[row + j]
+                a[row + j] = quotient(factor, pivot)
                 for k in range(j + 1, n):
-                    a[other + k] -= factor * a[own + k]
+                    a[row + k] -= factor * a[own + k]
     return odd
 
 
@@ -246,12 +295,12 @@ def cofactor_T(buffers, sizes, start, stop):
                 for i in range(n * n):
                     result[item * n * n + i] = finite
                 continue
-            odd = complete_pivots(a, first, rows, rows + n, n, T(0))
+            odd = complete_pivots(a, first, rows, rows + n, n)
             cofactors(a, first, second, rows + 2 * n, n, T(1 - 2 * odd), T(0), T(1))
             for i in range(n):
-                to = item * n * n + i64(a[rows + i]) * n
+                to = item * n * n + i64(real_part(a[rows + i])) * n
                 for j in range(n):
-                    result[to + i64(a[rows + n + j])] = a[second + i * n + j]
+                    result[to + i64(real_part(a[rows + n + j]))] = a[second + i * n + j]
 
 
 @kernel
@@ -295,7 +344,7 @@ def solve_rows(a, start, row, column, upper, unit, n, x, to, stride, first, last
         if unit == 0:
             pivot = a[start + i * row + i * column]
             for j in range(first, last):
-                x[own + j] = x[own + j] / pivot
+                x[own + j] = quotient(x[own + j], pivot)
 
 
 @inline
@@ -333,7 +382,7 @@ def solve_vector(a, start, row, column, upper, unit, n, x, to, zero, plus):
         own = to + i
         if column == 1:
             if unit == 0:
-                x[own] = x[own] / a[start + i * row + i]
+                x[own] = quotient(x[own], a[start + i * row + i])
             factor, low, high = x[own], 0 if upper == 0 else i + 1, i if upper == 0 else n
             line = start + i * row
             for j in range(low, high):
@@ -344,7 +393,7 @@ def solve_vector(a, start, row, column, upper, unit, n, x, to, zero, plus):
             for j in range(low, high):
                 total = plus(total, x[to + j] * a[line + j * row])
             rest = x[own] - total
-            x[own] = rest if unit else rest / a[line + i * row]
+            x[own] = rest if unit else quotient(rest, a[line + i * row])
 
 
 @inline
@@ -368,6 +417,77 @@ def triangle(a, start, row, column, right, upper, unit, n, x, to, stride, first,
             trsm(a, 1, flipped, turned, unit, count, n, at(a, start), width, at(x, to + first), stride)
 
 
+@inline
+def exchanged(x, i, p, stride, to, first, last):
+    if p != i:
+        own, other = to + i * stride, to + p * stride
+        for j in range(first, last):
+            x[own + j], x[other + j] = x[other + j], x[own + j]
+
+
+@inline
+def weighted(a, to, u, v, w, x, second, fourth, sixth, size, n):
+    """x I + u A^2 + v A^4 + w A^6, added to what is there."""
+    for i in range(size):
+        a[to + i] += u * a[second + i] + v * a[fourth + i] + w * a[sixth + i]
+    for i in range(n):
+        a[to + i * (n + 1)] += x
+
+
+@kernel
+def exponential_T(buffers, sizes, start, stop):
+    x, result, a, numbers = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), i32_at(buffers, 2)
+    span, chunks, n, row, column = sizes[0], sizes[1], sizes[2], sizes[6], sizes[7]
+    size = n * n
+    for c in range(start, stop):
+        first = c * (8 * size + n)
+        second, fourth, sixth, inner = first + size, first + 2 * size, first + 3 * size, first + 4 * size
+        odd, even, factors = first + 5 * size, first + 6 * size, first + 7 * size
+        for item in range(span * c // chunks, span * (c + 1) // chunks):
+            copied(x, begin(sizes, 3, item), row, column, a, first, n, n, n)
+            norm, squares, scale = 0.0, 0, 1.0
+            for i in range(n):
+                total = 0.0
+                for j in range(n):
+                    total += f64(reach(a[first + i * n + j]))
+                norm = max(norm, total)
+            if norm - norm == 0.0:
+                while norm * scale > LARGEST_NORM:
+                    scale *= 0.5
+                    squares += 1
+            for i in range(size):
+                a[first + i] = a[first + i] * T(scale)
+            product_T(0, 0, n, n, n, at(a, first), n, at(a, first), n, 0, at(a, second), n)
+            product_T(0, 0, n, n, n, at(a, second), n, at(a, second), n, 0, at(a, fourth), n)
+            product_T(0, 0, n, n, n, at(a, second), n, at(a, fourth), n, 0, at(a, sixth), n)
+            for i in range(2 * size):
+                a[inner + i] = T(0)
+            weighted(a, inner, T(C9), T(C11), T(C13), T(0), second, fourth, sixth, size, n)
+            weighted(a, odd, T(C3), T(C5), T(C7), T(0.5), second, fourth, sixth, size, n)
+            product_T(0, 0, n, n, n, at(a, sixth), n, at(a, inner), n, 1, at(a, odd), n)
+            product_T(0, 0, n, n, n, at(a, first), n, at(a, odd), n, 0, at(a, inner), n)
+            for i in range(2 * size):
+                a[odd + i] = T(0)
+            weighted(a, odd, T(C8), T(C10), T(C12), T(0), second, fourth, sixth, size, n)
+            weighted(a, even, T(C2), T(C4), T(C6), T(1), second, fourth, sixth, size, n)
+            product_T(0, 0, n, n, n, at(a, sixth), n, at(a, odd), n, 1, at(a, even), n)
+            for i in range(size):
+                u, v = a[inner + i], a[even + i]
+                a[inner + i] = v - u
+                a[odd + i] = v + u
+            rows_lu(a, inner, n, 1, a, factors, n, n, a, numbers, second)
+            for i in range(n):
+                exchanged(a, i, i64(real_part(a[factors + size + i])) - 1, n, odd, 0, n)
+            triangle(a, factors, n, 1, 0, 0, 1, n, a, odd, n, 0, n, T(0), plus_T)
+            triangle(a, factors, n, 1, 0, 1, 0, n, a, odd, n, 0, n, T(0), plus_T)
+            for _turn in range(squares):
+                product_T(0, 0, n, n, n, at(a, odd), n, at(a, odd), n, 0, at(a, even), n)
+                for j in range(size):
+                    a[odd + j] = a[even + j]
+            for i in range(size):
+                result[item * size + i] = a[odd + i]
+
+
 @kernel
 def substitute_T(buffers, sizes, start, stop):
     a, b, x = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2)
@@ -387,14 +507,6 @@ def substitute_T(buffers, sizes, start, stop):
         unit_at += more
 
 
-@inline
-def exchanged(x, i, p, stride, to, first, last):
-    if p != i:
-        own, other = to + i * stride, to + p * stride
-        for j in range(first, last):
-            x[own + j], x[other + j] = x[other + j], x[own + j]
-
-
 @kernel
 def apply_lu_T(buffers, sizes, start, stop):
     a, b, x = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2)
@@ -410,7 +522,7 @@ def apply_lu_T(buffers, sizes, start, stop):
         copied(b, source + first * sizes[10], sizes[9], sizes[10], x, to + first, sides, n, last - first)
         if turned == 0:
             for i in range(n):
-                exchanged(x, i, i64(a[pivots + i]) - 1, sides, to, first, last)
+                exchanged(x, i, i64(real_part(a[pivots + i])) - 1, sides, to, first, last)
         right = i64(sides == 1)  # one side is a row to the right of the transposed matrix
         stride = n if right else sides
         for half in range(2):
@@ -421,5 +533,5 @@ def apply_lu_T(buffers, sizes, start, stop):
                 triangle(a, factors, n, 1, right, 1 - lower, lower, n, x, to, stride, first, last, T(0), plus_T)
         if turned != 0:
             for i in range(n - 1, -1, -1):
-                exchanged(x, i, i64(a[pivots + i]) - 1, sides, to, first, last)
+                exchanged(x, i, i64(real_part(a[pivots + i])) - 1, sides, to, first, last)
         unit_at += more

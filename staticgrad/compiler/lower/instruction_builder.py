@@ -270,6 +270,8 @@ class Builder(GraphLowering, Placement):
         self.argument_sources: list[Source] = [node.attrs["source"] for node in self.argument_nodes]
         self.argument_values = np.zeros(max(len(self.argument_nodes), 1))
         self.generator_state = np.zeros(2, np.int64)
+        self.views: dict[Node, Buffer] = {}
+        """The values that host calls read or write, where they lie."""
 
     def build(self) -> Builder:
         """Lower the program, place its buffers, and point the instructions at them."""
@@ -301,9 +303,13 @@ class Builder(GraphLowering, Placement):
     def array(self, node: Node, arrays: Sequence[np.ndarray]) -> np.ndarray:
         if node.op.leaf == "shape" or (inlined(node) and self.layouts.base[node] not in self.buffers):
             return self._constant(node)
-        base = self.buffer(self.layouts.base[node])
-        view = Buffer("view", node.type.shape, node.type.dtype, layout=self.layouts.at[node], base=base)
-        return (base if self.layouts.base[node] is node else view).array(arrays)
+        view = self.views.get(node)
+        if view is None:
+            view = base = self.buffer(self.layouts.base[node])
+            if self.layouts.base[node] is not node:
+                view = Buffer("view", node.type.shape, node.type.dtype, layout=self.layouts.at[node], base=base)
+            self.views[node] = view
+        return view.array(arrays)
 
     def _fetch(self, node: Node) -> Buffer:
         unit = self.schedule.saved.get(node)

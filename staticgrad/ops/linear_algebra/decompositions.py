@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.types import TensorType, part_dtype, shape_text
 from ...errors import ArgumentError, LinAlgError, UnknownExtentError
-from ...ir import Emit, OpDef, OverComplex
+from ...ir import Call, Emit, Layout, Native, Node, OpDef, OverComplex, Scratch
 from ...operators import F, apply, torch_function
 from .. import attributes as at
 from .. import return_types
@@ -23,7 +23,7 @@ from ..operands import dtype_of, in_mode_of, ndim_of, operand
 from ..over_complex import LINEAR
 from ..rules import Rule
 from ..slicing import cut
-from .records import as_floats, check_square, host_record, lapack, linalg
+from .records import as_floats, check_square, factored, host_record, lapack, linalg
 from .triangular_systems import right_triangular, solve
 
 
@@ -307,7 +307,27 @@ def _qr_tall(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     return right_triangular(F.adjoint(r), gq + F.matmul(q, symmetric), upper=False)
 
 
-qr_packed = Packed("qr", _qr_parts, lambda x, mode: np.linalg.qr(x, mode), _qr_rule, {"mode": at.text})
+WORK = 32
+"""Rows of memory that LAPACK has for products of reflections, which it takes by blocks."""
+
+
+def reflections(node: Node, layouts: Sequence[Layout], columns: int) -> Sequence[Call] | None:
+    """QR factors with so many columns of Q, or, for 0, as LAPACK keeps them."""
+    *lead, m, n = node.inputs[0].type.shape
+    if not m * n:
+        return None
+    span, wide = math.prod(lead), max(n, columns)
+    room = (Scratch(m * wide + min(m, n) + WORK * wide),)
+    return factored("reflections", node, ((0, layouts[0]),), (m, n, columns), span, 4 * span * m * n * wide, lead, scratch=room)
+
+
+def _qr_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    return reflections(node, layouts, _qr_parts(*node.inputs[0].type.shape[-2:], **node.attrs)[0][1])
+
+
+qr_packed = Packed(
+    "qr", _qr_parts, lambda x, mode: np.linalg.qr(x, mode), _qr_rule, {"mode": at.text}, emit=Native(_qr_plan), fails=False
+)
 
 
 @linalg(name="qr", twin=np.linalg.qr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -19,9 +20,9 @@ from ..batching import leading
 from ..operands import dtype_of, extent, extents, in_mode_of, ndim_of
 from ..over_complex import HOLOMORPHIC, OWN
 from ..slicing import cut
-from .decompositions import Packed
+from .decompositions import Packed, reflections
 from .records import LETTERS, check_matrices, check_square, factored, host_record, linalg, routine, same_type, zeros_info
-from .triangular_systems import inv
+from .triangular_systems import BY_FACTORS, inv
 
 
 def _scalar_infer(x: TensorType) -> TensorType:
@@ -91,7 +92,7 @@ cofactor_op: OpDef = host_record(
 )
 det_op: OpDef = host_record(
     "det", _scalar_infer, lambda x: np.asarray(np.linalg.det(x), x.dtype),
-    (lambda g, node, out, x: _wide(g) * apply(cofactor_op, x),), doc="The determinant.", complex=HOLOMORPHIC,
+    (lambda g, node, out, x: _wide(g) * apply(cofactor_op, x),), doc="The determinant.", complex=BY_FACTORS,
 )  # fmt: skip
 
 
@@ -102,7 +103,14 @@ def _slogdet_rule(gs: list[Any], results: list[Any], x: Any) -> Any:
     return _wide(g) * F.adjoint(inv(x))
 
 
-slogdet_packed = Packed("slogdet", lambda m, n: ((), ()), np.linalg.slogdet, _slogdet_rule, real=1)
+slogdet_packed = Packed(
+    "slogdet",
+    lambda m, n: ((), ()),
+    np.linalg.slogdet,
+    _slogdet_rule,
+    real=1,
+    complex=dataclasses.replace(BY_FACTORS, rule="linear"),
+)
 """The sign of the determinant, and log|det|."""
 
 
@@ -183,7 +191,10 @@ def _geqrf_eval(x: np.ndarray) -> list[np.ndarray]:
     return [np.array(results) for results in zip(*found, strict=True)]
 
 
-geqrf_packed = Packed("geqrf", lambda m, n: ((m, n), (min(m, n),)), _geqrf_eval, None, complex=OWN)
+geqrf_packed = Packed(
+    "geqrf", lambda m, n: ((m, n), (min(m, n),)), _geqrf_eval, None, complex=OWN,
+    emit=Native(lambda node, layouts: reflections(node, layouts, 0)),
+)  # fmt: skip
 """R and the vectors of reflections; and their weights."""
 
 

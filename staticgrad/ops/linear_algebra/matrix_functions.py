@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ...base.number_limits import finfo
 from ...base.signals import module
 from ...base.types import TensorType, broadcast_shapes, normalize_axis, part_dtype, shape_text, to_float
 from ...errors import ArgumentError, ShapeError
-from ...ir import OpDef
+from ...ir import Call, Layout, Native, Node, OpDef, Scratch
 from ...operators import F, Operators, Tensor, apply, torch_function
 from .. import attributes as at
 from .. import return_types
@@ -22,7 +23,7 @@ from ..rearranging import movedim
 from ..slicing import cut
 from .decompositions import eigvalsh, svdvals
 from .norms import matrix_norm
-from .records import as_floats, check_matrices, check_square, each_matrix, host_record, linalg, routine, same_type
+from .records import as_floats, check_matrices, check_square, each_matrix, factored, host_record, linalg, routine, same_type
 from .triangular_systems import inv, solve
 
 
@@ -36,6 +37,14 @@ def _exp_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     return cut(cut(whole, axis - 1, 0, n), axis, n, None)
 
 
+def _exp_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    """By scaling, a quotient of polynomials, and squares. Source: N. Higham, "The scaling and squaring method for the matrix
+    exponential revisited", 2005."""
+    *lead, n, _ = node.type.shape
+    span, room = math.prod(lead), (Scratch(8 * n * n + n),)
+    return factored("exponential", node, ((0, layouts[0]),), (n,), span, 20 * span * n**3, lead, scratch=room) if n else None
+
+
 exp_op: OpDef = host_record(
     "matrix_exp",
     same_type,
@@ -43,6 +52,8 @@ exp_op: OpDef = host_record(
     (_exp_vjp,),
     doc="exp(A).",
     complex=HOLOMORPHIC,
+    emit=Native(_exp_plan),
+    fails=False,
 )
 
 

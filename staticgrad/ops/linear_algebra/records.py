@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -81,7 +82,9 @@ def host_record(
     name: str, infer: Rule, evaluate: Rule, vjp: Any, attrs: Any = None, doc: str = "", shown: str = "", batch: Rule = leading,
     complex: OverComplex | None = None, emit: Emit = None, fails: bool | None = None,
 ) -> OpDef:  # fmt: skip
-    """A record that NumPy's and SciPy's LAPACK computes; in plans as `emit` says, if it is given."""
+    """A record that NumPy's and SciPy's LAPACK computes; in plans as `emit` says, if it is given, over complex numbers too."""
+    if complex is not None and emit is not None:
+        complex = dataclasses.replace(complex, emit=emit)
     return define(
         f"linalg_{name}",
         infer,

@@ -11,14 +11,14 @@ import numpy as np
 from ...base.dtypes import SHORT
 from ...base.types import TensorType, broadcast_shapes, shape_text
 from ...errors import ArgumentError, IndexRangeError, LinAlgError, ShapeError
-from ...ir import Call, Layout, Native, Node, OpDef, Routine, define
+from ...ir import Call, Layout, Native, Node, OpDef, Routine, Scratch, define
 from ...operators import F, Tensor, apply, torch_function
 from .. import attributes as at
 from .. import return_types
 from ..batching import leading, with_axes
 from ..operands import dtype_of, extent, extents, in_mode_of, ndim_of
 from ..over_complex import HOLOMORPHIC, LINEAR
-from ..rules import Rule, unbroadcast
+from ..rules import unbroadcast
 from ..slicing import cut
 from .decompositions import Packed
 from .records import (
@@ -51,17 +51,17 @@ def _cholesky_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     return (half + F.adjoint(half)) * 0.5
 
 
-def _factor_plan(kernel: str) -> Rule:
-    """The plan of a factor of each matrix."""
+def _cholesky_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    *lead, n, _ = node.inputs[0].type.shape
+    span = math.prod(lead)
+    return factored("cholesky", node, ((0, layouts[0]),), (n,), span, span * n * n * n // 3, lead)
 
-    def plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
-        *lead, n, columns = node.inputs[0].type.shape
-        if n != columns:
-            return None
-        span = math.prod(lead)
-        return factored(kernel, node, ((0, layouts[0]),), (n,), span, span * n * n * n // 3, lead)
 
-    return plan
+def _lu_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    *lead, m, n = node.inputs[0].type.shape
+    span, few = math.prod(lead) if m * n else 0, min(m, n)
+    room = (Scratch(m * n + few),)
+    return factored("lu", node, ((0, layouts[0]),), (m, n), span, span * m * n * few // 3, lead, scratch=room)
 
 
 def _indefinite(node: Node | None, row: int) -> LinAlgError:
@@ -69,7 +69,7 @@ def _indefinite(node: Node | None, row: int) -> LinAlgError:
 
 
 cholesky_op = host_record("cholesky", same_type, np.linalg.cholesky, (_cholesky_vjp,), doc="The lower Cholesky factor.",
-                          complex=LINEAR, emit=Native(_factor_plan("cholesky"), check=_indefinite, alike=True))  # fmt: skip
+                          complex=LINEAR, emit=Native(_cholesky_plan, check=_indefinite, alike=True))  # fmt: skip
 
 
 @linalg(name="cholesky", twin=np.linalg.cholesky)
@@ -185,7 +185,7 @@ def _over(x: Any, upper: Any) -> Any:
 
 
 lu_packed = Packed("lu_factor", lambda m, n: ((m, n), (min(m, n),)), _lu_eval, _lu_rule, complex=HOLOMORPHIC, integers=1,
-                   emit=Native(_factor_plan("lu")), fails=False)  # fmt: skip
+                   emit=Native(_lu_plan), fails=False)  # fmt: skip
 """L without its diagonal of 1, and U, in one matrix; and which rows were exchanged, counted from 1."""
 
 
@@ -259,7 +259,7 @@ def _factors(name: str, packed: Any) -> tuple[Any, Any]:
 def _apply_eval(factors: np.ndarray, b: np.ndarray, turned: bool) -> np.ndarray:
     n = b.shape[-2]
     corner = factors[..., : n * n].reshape(*factors.shape[:-1], n, n)
-    order = _order_eval(factors[..., n * n :].astype(np.int64), n)
+    order = _order_eval(factors[..., n * n :].real.astype(np.int64), n)
     matrices = np.empty_like(corner)
     lower = np.tril(corner, -1) + np.eye(n, dtype=b.dtype)
     np.put_along_axis(matrices, order[..., None], np.matmul(lower, np.triu(corner)), -2)
@@ -291,7 +291,7 @@ def _apply_of_factors(g: Any, node: Any, out: Any, factors: Any, b: Any) -> Any:
     pivots = cut(factors, axis, n * n, n * n + n)
     flat = cut(factors, axis, 0, n * n)
     lower, upper = _factors("lu_solve", F.reshape(flat, (*flat.shape[:-1], n, n)))
-    middle = _rows(of_a, row_order(F.astype(pivots, np.int32), n))
+    middle = _rows(of_a, row_order(F.astype(F.real(pivots), np.int32), n))
     both = F.tril(F.matmul(middle, upper.mT), -1) + F.triu(F.matmul(lower.mT, middle))
     both = unbroadcast(F.reshape(both, (*both.shape[:-2], n * n)), flat)
     return F.concatenate([both, F.zeros_like(pivots)], axis)
@@ -310,7 +310,7 @@ apply_lu_op: OpDef = host_record(
     (_apply_of_factors, lambda g, node, out, factors, b: unbroadcast(
         apply(apply_lu_op, factors, g, turned=not node.attrs["turned"]), b)),
     {"turned": at.flag}, "X with A X = B from the flat factors of A, or with A.T X = B.",
-    batch=_apply_batch, emit=Native(_apply_plan), fails=False,
+    batch=_apply_batch, emit=Native(_apply_plan), fails=False, complex=HOLOMORPHIC,
 )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,9 @@ import numpy as np
 from ...base.dtypes import SHORT
 from ...base.types import TensorType, broadcast_shapes, shape_text
 from ...errors import LinAlgError, ShapeError
-from ...ir import Call, Copy, Layout, Native, Node, OpDef, OverComplex, Routine, define
+from ...ir import Call, Copy, Expand, Layout, Native, Node, OpDef, OverComplex, Routine, define
 from ...operators import F, Tensor, apply, enter_as, torch_function
 from .. import attributes as at
-from .. import complex_parts as parts
 from .. import return_types
 from ..batching import leading, solved
 from ..operands import in_mode_of, ndim_of
@@ -150,33 +148,36 @@ def _regular_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
     return [Copy(0, Layout.contiguous(shape)), check]
 
 
+_REGULAR = Native(_regular_plan, inplace=0, check=lambda node, row: _singular(node.attrs["of"]), alike=True)
 regular_op = define(
     "linalg_regular",
     lambda x, like, of: x,
     _regular_eval,
     (lambda g, node, out, x, like: g, None),
-    Native(_regular_plan, inplace=0, check=lambda node, row: _singular(node.attrs["of"]), alike=True),
+    _REGULAR,
     keep,
     shape_only=(1,),
     attrs={"of": at.text},
     batch=leading,
-    complex=HOLOMORPHIC,
+    complex=OverComplex("holomorphic", emit=_REGULAR),
     doc="Matrices like the second operand, or such matrices flat, without a 0 on their diagonals. of: whose error it is.",
 )
 
 
-def _by_parts(of: str, a: Any, b: Any = None) -> Any:
-    """The parts of X with A X = B, or of the inverse of A. of: the function that has an error where A is singular."""
-    from ..rewrites.algebra import applied  # with the compiler
+def _by_factors(node: Node, *operands: Any) -> Any:
+    """An op over complex numbers, as the rule for real ones writes it."""
+    from ..rewrites.algebra import FACTORS  # with the compiler
 
-    solver = partial(applied, name=of)
-    return parts.inverse(a, solver) if b is None else parts.system(a, b, solver)
+    return next(rule for rule in FACTORS if node.op.name in rule.ops).apply(node, *operands)
+
+
+BY_FACTORS = OverComplex("holomorphic", emit=Expand(_by_factors))
 
 
 inv_op = host_record(
     "inv", same_type, np.linalg.inv,
     (lambda g, node, out, x: -F.matmul(out.mT, F.matmul(g, out.mT)),), doc="The inverse of square matrices.",
-    complex=OverComplex("holomorphic", parts=lambda node, a: _by_parts("inv", a)),
+    complex=BY_FACTORS,
 )  # fmt: skip
 
 
@@ -241,7 +242,7 @@ solve_op: OpDef = host_record(
     (_solve_da, _solve_db),
     doc="X with A X = B.",
     batch=solved,
-    complex=OverComplex("holomorphic", parts=lambda node, a, b: _by_parts("solve", a, b)),
+    complex=BY_FACTORS,
 )
 
 

@@ -96,7 +96,7 @@ def _inv(node: Node, x: Any) -> Any:
 def _diagonal(x: Any) -> tuple[Any, Any]:
     """The diagonal of U, and the sign of the exchanges of rows."""
     n, flat = x.shape[-1], _lu(x)[0]
-    pivots = flat[..., n * n :]
+    pivots = F.real(flat[..., n * n :])
     exchanges = F.sum(F.astype(F.ne(pivots, F.index_along(pivots, pivots.ndim - 1) + 1), np.int64), -1)
     return flat[..., : n * n : n + 1], 1 - F.astype(exchanges % 2, flat.dtype) * 2
 
@@ -108,7 +108,8 @@ def _det(node: Node, x: Any) -> Any:
 
 def _slogdet(node: Node, x: Any) -> Any:
     diagonal, sign = _diagonal(x)
-    return F.stack([F.prod(F.sign(diagonal), -1) * sign, F.sum(F.log(F.abs(diagonal)), -1)], -1)
+    size = F.sum(F.log(F.abs(diagonal)), -1)
+    return F.stack([F.prod(F.sgn(diagonal), -1) * sign, F.astype(size, sign.dtype)], -1)
 
 
 FACTORS = (
