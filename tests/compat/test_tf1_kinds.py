@@ -184,6 +184,8 @@ def test_branches_give_slices(kinds, taken):
         assert (n, lists(more)) == (2 - taken, (rows * taken).tolist())
         if first == "rows" and (taken or second == "rows"):
             assert lists([parts.values, parts.indices]) == [(rows * factor).tolist(), IDS]
+        elif first == "rows":
+            assert lists([parts.values, parts.indices]) == [(whole * 0).tolist(), [0, 1, 2]]
         session.run(train, {flag: taken})
         np.testing.assert_allclose(session.run(table), np.array(TABLE) - 0.5 * factor * whole)
 

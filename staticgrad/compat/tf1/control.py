@@ -159,7 +159,7 @@ def _parts(x: Any, form: Any) -> Any:
     dtype, shape = form
     if not isinstance(x, IndexedSlices):
         whole = tensor(x)
-        x = IndexedSlices(whole, F.index_along(whole, 0))
+        x = IndexedSlices(whole, F.reshape(F.index_along(whole, 0), (-1,)))
     found = x.values, F.astype(x.indices.symbol, dtype.numpy)
     return found if isinstance(shape, list) else (*found, x.dense_shape)
 

@@ -327,7 +327,7 @@ class Plan:
         """Finish a fast call of a plan with host calls, whose arrays are in place. False, and nothing has happened, where an
         instruction reports an error, as the run that follows will."""
         try:
-            self.finish([*arrays, *self.results.outputs(results)])
+            self.finish([*arrays, *self.results.outputs(results)], {})
         except (StaticgradError, MemoryError):
             return False
         self._fill(results)
