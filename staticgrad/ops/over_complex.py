@@ -152,11 +152,13 @@ def parts_of(x: Any) -> Any:
 
 
 def each_part(op: OpDef) -> Rule:
-    """Of an op that is linear, with real coefficients."""
+    """Of an op that is linear, with real coefficients. The complex operand may be one whose shape alone counts."""
 
-    def parts(node: Any, *operands: Any) -> Pair:
-        re, im = (apply(op, *[x[i] if x.__class__ is tuple else x for x in operands], **node.attrs) for i in range(2))
-        return re, im
+    def parts(node: Any, *operands: Any) -> Any:
+        def of(i: int) -> Any:
+            return apply(op, *[x[i] if x.__class__ is tuple else x for x in operands], **node.attrs)
+
+        return (of(0), of(1)) if node.type.dtype.kind == "c" else of(0)
 
     return parts
 

@@ -313,3 +313,16 @@ def test_powers_with_plain_exponents_and_complex_ones():
     assert hosts(compiled) == []
     zero = sg.tensor(np.zeros(3, complex))
     np.testing.assert_array_equal(compiled(zero, sg.tensor(np.array([0, 2, 1 + 1j]))).numpy(), [1, 0, 0])
+
+
+def test_assignments_to_a_part():
+    def step(z: Any) -> Any:
+        spectrum = sg.zeros(2, 5, dtype=sg.complex128)
+        spectrum[:, :3] = z * 2
+        loss = sg.fft.irfft(spectrum, n=8).square().sum()
+        return spectrum, *sg.autograd.grad(loss, z)
+
+    z, compiled = sg.tensor(draw(2, 3), requires_grad=True), sg.compile(step)
+    for found, wanted in zip(compiled(z), step(z), strict=True):
+        np.testing.assert_allclose(found.detach().numpy(), wanted.detach().numpy(), rtol=1e-12, atol=1e-12)
+    assert hosts(compiled) == []
