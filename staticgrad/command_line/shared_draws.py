@@ -170,6 +170,7 @@ class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
             more = {
                 key: self._ours(value) for key, value in kwargs.items() if key not in ("device", "layout", "pin_memory", "out")
             }
+            sg.set_default_dtype(str(torch.get_default_dtype()))
             made = _theirs(getattr(sg, name)(*map(self._ours, args), **more))
             if kwargs.get("out") is not None:
                 return kwargs["out"].copy_(made)
@@ -183,7 +184,7 @@ class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
             return self._dropped(func, name, *args, **kwargs)
         elif name == "scaled_dot_product_attention":
             return self._attended(func, *args, **kwargs)
-        elif name in CELLS and not isinstance(args[3], (tuple, list)):  # those of packed sequences have their weights there
+        elif name in CELLS:
             return self._recurrent(func, *args)
         return func(*args, **kwargs)
 
@@ -215,12 +216,15 @@ class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
             value = value.repeat_interleave(shape[-2] // value.shape[-3], -3)
         return (weights * factor) @ value
 
-    def _recurrent(self, func: Any, x: Any, hx: Any, weights: Any, bias: bool, layers: int, p: float, *more: Any) -> Any:
-        """Layers one by one, with dropout between them. more: training, bidirectional, batch_first."""
-        training, _, batch_first = more
+    def _recurrent(self, func: Any, x: Any, *args: Any) -> Any:
+        """Layers one by one, with dropout between them. Of packed sequences, the lengths come first, and nothing is told of the
+        order of axes."""
+        lengths, given = (args[:1], args[1:]) if isinstance(args[2], (tuple, list)) else ((), args)
+        hx, weights, bias, layers, p, training, *more = given
         if not p or not training or layers < 2:
-            return func(x, hx, weights, bias, layers, p, *more)
+            return func(x, *args)
         states, last = hx if isinstance(hx, (tuple, list)) else (hx,), []
+        batch_first = not lengths and more[-1]
         for k in range(layers):
             if k:
                 x = x.transpose(0, 1) if batch_first else x
@@ -228,6 +232,7 @@ class SharedDraws(TorchFunctionMode):  # type: ignore[misc]
                 x = x.transpose(0, 1) if batch_first else x
             first = [part.chunk(layers)[k] for part in states]
             own = weights[k * len(weights) // layers : (k + 1) * len(weights) // layers]
-            x, *after = func(x, first if len(first) > 1 else first[0], own, bias, 1, 0.0, *more)
+            state = first if len(first) > 1 else first[0]
+            x, *after = func(x, *lengths, state, own, bias, 1, 0.0, training, *more)
             last.append(after)
         return x, *(torch.cat(parts) for parts in zip(*last, strict=True))
