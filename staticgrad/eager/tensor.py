@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from ..base import dtypes
 from ..base.dtypes import ANY_DTYPE, COMPLEX_OF, PUBLIC, SUPPORTED, DType, as_dtype
 from ..base.signals import module
 from ..base.types import DTypeLike, ShapeLike, get_default_dtype, normalize_axis, shape_text
@@ -659,6 +660,10 @@ class _EveryTensor(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any], asks: builtins.bool = False) -> None:
         super().__init__(name, bases, members)
+
+    def __repr__(cls) -> str:
+        """PyTorch's text under its name, as that of a dtype."""
+        return "<class 'torch.Tensor'>" if cls is PublicTensor and dtypes.prefix else super().__repr__()
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
         if cls is not PublicTensor:

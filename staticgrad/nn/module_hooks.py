@@ -14,7 +14,7 @@ from ..autograd.function import Function
 from ..eager import is_grad_enabled
 from ..eager.tape import Handle
 from ..errors import GradientError
-from ..operators import check_change, is_tensor
+from ..operators import check_change, is_tensor, warn_former
 from .state_dict import BUFFER, MODULE, PARAMETER, TABLES, Hooks
 
 
@@ -134,6 +134,13 @@ def backward_hook(module: Any, hook: Any, prepend: bool, full: bool) -> HookHand
     return made
 
 
+WITHOUT_INPUTS = (
+    "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require gradients."
+    " See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
+    "#torch.nn.Module.register_full_backward_hook for more details."
+)
+
+
 class GradientHooks:
     """The backward hooks of one call of a module, and the gradients of its results once they are known."""
 
@@ -197,10 +204,13 @@ class GradientHooks:
         if self.has_inputs:
             self.grad_outputs = grads
             return grads
-        for hook in self.hooks:  # no argument has a gradient
-            if hook(self.module, (None,) * self.count, grads) is not None:
+        if self.hooks:
+            warn_former(WITHOUT_INPUTS, UserWarning)
+        for hook in self.hooks:
+            replaced = hook(self.module, (None,) * self.count, grads)
+            if replaced is not None and not (isinstance(replaced, tuple) and all(g is None for g in replaced)):
                 raise GradientError(
-                    "backward hook for Modules where no input requires gradient should always return None or None for all "
+                    "Backward hook for Modules where no input requires gradient should always return None or None for all "
                     "gradients."
                 )
         return grads

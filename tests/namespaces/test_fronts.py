@@ -371,17 +371,23 @@ DRAWS = """
     import torch
     import torch.nn.functional as F
     from torch import distributions as D, nn, optim
+    from torch.nn.utils.rnn import pack_sequence, pad_packed_sequence
     from torch.utils.data import DataLoader, Dataset, TensorDataset, WeightedRandomSampler, random_split
+
+    torch.set_default_dtype(torch.DTYPE)
 
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
             self.lstm = nn.LSTM(4, 8, 2, dropout=0.5, batch_first=True)
+            self.gru = nn.GRU(4, 4, 2, dropout=0.5)
             self.block = nn.TransformerEncoderLayer(8, 2, 8, dropout=0.25, batch_first=True)
             self.out = nn.Sequential(nn.Dropout(0.5), nn.Linear(8, 1), nn.AlphaDropout(0.2))
             nn.init.trunc_normal_(self.out[1].weight, std=0.5)
 
         def forward(self, x):
+            packed = pack_sequence([x[0].expand(3, -1), x[1].expand(1, -1)])
+            x = x + pad_packed_sequence(self.gru(packed)[0])[0].sum()
             return self.out(self.block(self.lstm(x[:, None].expand(-1, 3, -1))[0])[:, -1])
 
     class Noisy(Dataset):
@@ -412,9 +418,10 @@ DRAWS = """
 
 
 @pytest.mark.oracle
-def test_pytorch_draws_the_same_numbers(tmp_path):
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_pytorch_draws_the_same_numbers(dtype, tmp_path):
     pytest.importorskip("torch")
-    (tmp_path / "program.py").write_text(textwrap.dedent(DRAWS))
+    (tmp_path / "program.py").write_text(textwrap.dedent(DRAWS).replace("DTYPE", dtype))
     done = command("torch", "--compare", "4", "program.py", cwd=tmp_path)
     assert "Traceback" not in done.stderr
     assert done.returncode == 0, done.stdout
@@ -440,14 +447,16 @@ def test_a_tensorflow_program_is_run_as_it_is(tmp_path):
     assert done.stdout == "0.125 True 1.15.5\n"
 
 
-def test_the_text_of_a_dtype_is_pytorchs_inside():
+def test_the_texts_of_a_dtype_and_of_the_class_of_tensors_are_pytorchs_inside():
     with sg.as_torch() as torch:
         x = torch.ones(2)
+        assert str(type(x)) == "<class 'torch.Tensor'>"
         assert str(x.dtype) == f"{x.dtype}" == repr(x.dtype) == "torch.float32"
         assert repr(x.double()) == "tensor([1., 1.], dtype=torch.float64)"
         members = torch.nn.ParameterList([torch.nn.Parameter(x)])
         assert "[torch.float32 of size 2]" in repr(members)
     assert str(x.dtype) == f"{x.dtype}" == "float32"
+    assert str(type(x)) == "<class 'staticgrad.Tensor'>"
 
 
 def test_private_names_that_packages_import():

@@ -102,6 +102,21 @@ def test_wrong_results(T):
         module(T.ones(2, requires_grad=True)).sum().backward()
 
 
+def test_a_module_whose_arguments_need_no_gradient(T):
+    module, seen = T.nn.Linear(2, 1), []
+    handle = module.register_full_backward_hook(lambda m, inputs, outputs: seen.append((inputs, lists(outputs))) or (None,))
+    with pytest.warns(UserWarning, match="Full backward hook is firing .* since no inputs require gradients"):
+        module(T.ones(1, 2)).sum().backward()
+    assert seen == [((None,), [[1.0]])]
+    handle.remove()
+    module.register_full_backward_hook(lambda m, inputs, outputs: outputs)
+    with (
+        pytest.warns(UserWarning, match="Full backward hook is firing"),
+        raised(RuntimeError, "Backward hook for Modules where no input requires gradient should always return None"),
+    ):
+        module(T.ones(1, 2)).sum().backward()
+
+
 def test_compiled():
     sg.manual_seed(0)
     model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))

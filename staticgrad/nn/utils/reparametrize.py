@@ -10,6 +10,7 @@ from typing import Any
 
 from ...eager import no_grad
 from ...errors import ArgumentError
+from ...operators import warn_former
 from ..module import Module
 from ..parameter import Parameter
 from .parametrizations import SingularVectors, as_matrix, check_iterations, norm_except
@@ -60,8 +61,10 @@ class WeightNorm:
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Let a parameter be g v / ||v|| of two others, {name}_g and {name}_v, with norms over all axes but `dim` (all for None).
 
-    Raises ArgumentError where it is so already, or is no parameter. Source: Salimans and Kingma, NeurIPS 2016.
+    Raises ArgumentError where it is so already, or is no parameter, and a FutureWarning: `parametrizations.weight_norm` has
+    another state. Source: Salimans and Kingma, NeurIPS 2016.
     """
+    warn_former("`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.")
     axis = -1 if dim is None else dim
     weight = _begin(module, WEIGHT, name, axis)
     with no_grad():

@@ -14,6 +14,8 @@ from staticgrad.nn.utils import parametrizations, parametrize, remove_spectral_n
 from staticgrad.nn.utils import spectral_norm as old_spectral_norm
 from staticgrad.nn.utils import weight_norm as old_weight_norm
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*weight_norm.*is deprecated:FutureWarning")
+
 
 class Symmetric(nn.Module):
     def forward(self, x):
@@ -204,7 +206,6 @@ def test_training_in_a_session():
 
 
 @pytest.mark.oracle
-@pytest.mark.filterwarnings("ignore:.*weight_norm.*is deprecated:FutureWarning")
 @pytest.mark.parametrize("name", MAKERS)
 def test_against_torch(name):
     torch = pytest.importorskip("torch")

@@ -10,6 +10,7 @@ import staticgrad as sg
 from staticgrad import nn
 
 
+@pytest.mark.filterwarnings("ignore:.*weight_norm.*is deprecated:FutureWarning")
 @pytest.mark.parametrize(
     "norm",
     [
@@ -30,6 +31,11 @@ def test_pickles_and_copies(norm):
                 p.fill_(2.0)
         assert copied(x).tolist() != layer(x).tolist()
         assert type(copied).__name__ == type(layer).__name__
+
+
+def test_weight_norm_by_its_first_name_warns(T):
+    with pytest.warns(FutureWarning, match="^`torch.nn.utils.weight_norm` is deprecated in favor of"):
+        T.nn.utils.weight_norm(T.nn.Linear(2, 3))
 
 
 def unit(x):
