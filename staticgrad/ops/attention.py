@@ -232,7 +232,7 @@ def _eval_gradient(
     scores = np.matmul(g, v.swapaxes(-1, -2))
     if attrs["rate"]:
         scores *= factors
-    scores -= totals(weights * scores, (scores.ndim - 1,))
+    scores -= np.add.reduce(weights * scores, -1, keepdims=True)  # with the bits of `gradients_of`
     scores *= weights
     of_masks = [sum_to.eval(scores, more[0])] if of_mask else []
     scores = np.multiply(scores, q.dtype.type(attrs["scale"]), None if of_mask else scores)  # a cotangent may be in its memory

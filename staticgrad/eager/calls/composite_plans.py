@@ -68,6 +68,8 @@ def program(
     fetches = [x.node for x in (*outs, *found)]
     if not modes.now.numpy or any(isinstance(node.op.emit, Region) for node in graph.nodes):
         graph, feeds, fetches = _whole(graph, feeds, fetches)
+    elif any(node.op.vjp_all is not None for node in graph.nodes):
+        graph, feeds, fetches = _sharing(graph, feeds, fetches)
     n, end = len(operands), len(operands) + len(seeds)
     feeds, given, numbers = feeds[:n], feeds[n:end], feeds[end:]
     results, fetches = fetches[: len(outs)], fetches[len(outs) :]
@@ -104,6 +106,20 @@ def _whole(graph: Graph, feeds: list[Node], fetches: list[Node]) -> tuple[Graph,
     ready = module("staticgrad.compiler.passes.functionalize").functionalize(graph, fetches, feeds)
     merged, moved = module("staticgrad.compiler.passes.subgraphs").merge(ready.graph, [*ready.feeds, *ready.fetches])
     return merged, [moved[n] for n in ready.feeds], [moved[n] for n in ready.fetches]
+
+
+def _sharing(graph: Graph, feeds: list[Node], fetches: list[Node]) -> tuple[Graph, list[Node], list[Node]]:
+    """The same in which function and gradient read the same values, as attention's weights: NumPy takes longer to compute them
+    again than to keep them."""
+    rules, copy = module("staticgrad.ops.rewrites.layer_rules").SHARING, module("staticgrad.compiler.passes.specialize").copy
+    new = Graph(intern=True)
+    moved: dict[Node, Node] = {}
+    for node in graph.reaching([*feeds, *fetches]):
+        inputs = tuple([moved[x] for x in node.inputs])
+        rule = rules.get(node.op.name)
+        better = None if rule is None else rule(node, [Symbol(new, x) for x in inputs])
+        moved[node] = copy(new, node, inputs) if better is None else better.node
+    return new, [moved[n] for n in feeds], [moved[n] for n in fetches]
 
 
 def _boundary(graph: Graph, outs: Sequence[Node], gradients: Sequence[Node]) -> tuple[set[Node], list[Node]]:

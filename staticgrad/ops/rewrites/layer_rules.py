@@ -9,13 +9,14 @@ was written. Where all of a window are below 0, its gradient is 0 wherever it go
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...ir import REGISTRY, Node
 from ...operators import F, Symbol, apply
-from ..attention import attended, gradients_of
+from ..attention import attended, attention_gradient_op, gradients_of
 from ..gathering import gather_sum_op, index_add_op, put_op
 from ..leaves import constant
 from . import RewriteRule
@@ -24,18 +25,24 @@ FEW = 1 << 20
 """Bytes of scores up to which they stay in the cache from one op to the next."""
 
 
-def _few(node: Node) -> bool:
+KEPT = 1 << 25
+"""Bytes of scores up to which a plan that NumPy runs keeps the weights for the backward pass."""
+
+
+def _bytes_of_scores(node: Node) -> int:
     q, k = (operand.type.shape for operand in node.inputs[:2])
-    return bool(math.prod(q[:-1]) * k[-2] * node.type.dtype.itemsize <= FEW)
+    return int(math.prod(q[:-1]) * k[-2] * node.type.dtype.itemsize)
 
 
 def _attention(node: Node, q: Any, k: Any, v: Any, *more: Any) -> Any:
-    return attended(q, k, v, more, node.attrs) if _few(node) else None
+    return attended(q, k, v, more, node.attrs) if _bytes_of_scores(node) <= FEW else None
 
 
-def _gradient(node: Node, q: Any, k: Any, v: Any, g: Any, *more: Any) -> Any:
-    if not _few(node):
-        return None
+def _gradient(node: Node, *operands: Any) -> Any:
+    return _joined_gradients(node, *operands) if _bytes_of_scores(node) <= FEW else None
+
+
+def _joined_gradients(node: Node, q: Any, k: Any, v: Any, g: Any, *more: Any) -> Any:
     wanted = gradients_of(q, k, v, g, more, node.attrs)[: 3 + node.attrs["of_mask"]]
     return F.concatenate([F.reshape(x, (-1,)) for x in wanted])
 
@@ -44,6 +51,24 @@ ATTENTION = (
     RewriteRule("few scores", "attention(q, k, v) = softmax(scale q k') v", ("attention",), _attention),
     RewriteRule("few scores, backward", "the gradient of softmax(scale q k') v", ("attention_gradient",), _gradient),
 )
+
+
+def _kept(node: Node) -> bool:
+    """Whether the weights are kept: with a mask they have other bits where they are written in other ops."""
+    return _bytes_of_scores(node) <= KEPT and not (node.attrs["masked"] or node.attrs["rate"])
+
+
+def _sharing(node: Node, operands: Sequence[Any]) -> Any:
+    if not _kept(node):
+        return None
+    if node.op is attention_gradient_op:
+        return _joined_gradients(node, *operands)
+    q, k, v = operands
+    return attended(q, k, v, (), node.attrs)
+
+
+SHARING: dict[str, Callable[[Node, Sequence[Any]], Any]] = {"attention": _sharing, "attention_gradient": _sharing}
+"""Ops that share work with those of their gradients once both are written in others."""
 
 
 # values that are 0 except in a few rows -------------------------------------------------------------------------------

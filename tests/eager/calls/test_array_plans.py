@@ -170,3 +170,24 @@ def test_a_thread_changes_its_back_end():
     np.testing.assert_array_equal(outs[0].detach().numpy(), outs[2].detach().numpy())
     calls = [out._record.saved.reverse.plan.__class__ is ArrayPlan for out in outs]
     assert calls == [True, False, True]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_keeps_its_weights(masked: bool, dtype: Any):
+    """Without a mask; the bits are those of the op and of its gradient in any case."""
+    mask = sg.tensor(np.tri(33, dtype=bool)) if masked else None
+
+    def attended(plans: bool) -> tuple[list[np.ndarray], list[tuple[int, ...]]]:
+        rng = np.random.default_rng(0)
+        q, k, v = (sg.tensor(rng.normal(size=(2, 3, 33, 8)).astype(dtype), requires_grad=True) for _ in range(3))
+        with sg.eager_kernels(False, plans=plans, wait=plans):
+            out: Any = sg.functional.scaled_dot_product_attention(q, k, v, mask, 0.0, not masked)
+            kept = [x.shape for x in getattr(out._record, "kept", ())]
+            out.backward(out.detach())
+        return [out.detach().numpy(), *[x.grad.numpy() for x in (q, k, v)]], kept
+
+    (found, kept), (wanted, _) = attended(True), attended(False)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert kept == ([] if masked else [(2, 3, 33, 33)])
