@@ -13,7 +13,7 @@ from ..base.types import INEXACT, DTypeLike
 from ..eager import Tensor, empty, no_grad
 from ..eager.inplace import tracer
 from ..eager.tensor import Structure
-from ..errors import ArgumentError, ArgumentTypeError, DTypeError, TraceError
+from ..errors import ArgumentError, ArgumentTypeError, DTypeError, NoDataError, TraceError
 from ..operators import F, MetaTensor, Operators, Symbol, as_array, check_change, on_meta, state
 from ..operators import Tensor as AnyTensor
 from ..operators.conversions import parse_to
@@ -234,6 +234,12 @@ class Module:
             raise MemberNameError(f"attribute '{name}' already exists", f"it is one of class {type(self).__name__}")
         if role == PARAMETER != wanted and value is not None:
             self._check_kept(name, PARAMETER, value)
+        if wanted == PARAMETER and type(self).register_parameter is not REGISTER:  # a package has its own
+            for other in (BUFFER, MODULE):
+                dict.pop(own[TABLES[other]], name, None)
+            own.pop(name, None)
+            self.register_parameter(name, value)
+            return
         if wanted is None:  # a registered name stays registered
             self._check_kept(name, cast("str", role), value)
             if isinstance(value, Symbol) and not isinstance(value, MetaTensor):
@@ -564,7 +570,14 @@ class Module:
         that isn't floating, DeviceError for a device but the CPU and meta, NoDataError from meta to the CPU."""
         place, dtype, _, _, order = parse_to(*args, **kwargs)
         if place is not None:
-            self._apply(lambda x: x.to(place))  # type: ignore[arg-type, return-value]
+            try:
+                self._apply(lambda x: x.to(place))  # type: ignore[arg-type, return-value]
+            except NoDataError as error:
+                raise NoDataError(
+                    f"{error.summary} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving module "
+                    "from meta to a different device.",
+                    *error.details,
+                ) from None
         if order is not None:
             axes = 5 if str(order).endswith("3d") else 4
             self._apply(lambda x: x.to(memory_format=order) if x.ndim == axes else x)  # type: ignore[arg-type, return-value]
@@ -791,6 +804,9 @@ class Module:
             return f"{self._get_name()}({extra[0]})"
         body = "\n  ".join((extra if extra != [""] else []) + lines)
         return f"{self._get_name()}(\n  {body}\n)"
+
+
+REGISTER = Module.register_parameter
 
 
 def _role_of(value: Any) -> str | None:

@@ -219,3 +219,27 @@ def test_an_ensemble_through_a_model_without_values(compiled):
         (model(x) ** 2).mean().backward()
         for g, p in zip(found, model.parameters(), strict=True):
             np.testing.assert_allclose(g[i].numpy(), p.grad.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_packages_make_modules_without_values():
+    """As `accelerate.init_empty_weights`, which makes each parameter again as it is registered."""
+    register = nn.Module.register_parameter
+
+    def register_empty(module, name, param):
+        register(module, name, param)
+        if param is not None:
+            given = module._parameters[name].__dict__
+            given["requires_grad"] = param.requires_grad
+            module._parameters[name] = type(module._parameters[name])(module._parameters[name].to("meta"), **given)
+
+    nn.Module.register_parameter = register_empty
+    try:
+        layer = nn.Linear(3, 4)
+    finally:
+        nn.Module.register_parameter = register
+    facts = [(name, isinstance(p, nn.Parameter), p.is_meta, p.requires_grad) for name, p in layer.named_parameters()]
+    assert facts == [("weight", True, True, True), ("bias", True, True, True)]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'shape_of'"):
+        sg.Tensor(2, shape_of=3)
+    with pytest.raises(NoDataError, match=r"no data! Please use torch.nn.Module.to_empty\(\) instead"):
+        layer.to("cpu")
