@@ -3,7 +3,7 @@
     python -m tools.torch_programs                          # all of them
     python -m tools.torch_programs gp_cholesky maml_sine    # these, and the other rows of docs/from_torch.md as they were
 
-Times are of processes that find their kernels on disk: from the second run on.
+The compilation of kernels is a part of the time of some compiled steps, unless the kernel cache has them from a run before.
 
 PyTorch draws this library's random numbers (`SharedDraws`), so that a program begins with the same values in both. What is
 compared is what a program prints: its losses as numbers, the rest of its text without them.
@@ -29,7 +29,7 @@ from tools.torch_packages import KINDS, ROOT, STEADY, difference
 
 PROGRAMS = {path.stem: path for path in sorted((ROOT / "tests" / "programs").glob("*.py"))}
 PAGE = ROOT / "docs" / "from_torch.md"
-BEGIN, END = "<!-- Written by `python -m tools.torch_programs`. -->", "## The spelling of 2017"
+BEGIN, END = "<!-- Written by `python -m tools.torch_programs`. -->", "<!-- Here the table ends. -->"
 FIRST = 10
 """Losses of float32 that are compared: rounding grows from step to step."""
 STEPS = 10
@@ -121,7 +121,8 @@ The {all} programs of `tests/programs/` were written for this check in the style
 `torch.func`, and none was changed for it: `python -m tools.torch_programs` runs each in PyTorch {torch}, under
 `python -m staticgrad torch` and with `--compile`, from the same initial values. *eager*, *compiled*: the largest relative
 difference of a printed loss from PyTorch's, of the first {first} in float32, of all in float64. *step*: the CPU time of a
-step in PyTorch on one thread, the median of the last {steps}, and how many times faster it is here; kernels were on disk.
+step in PyTorch on one thread, the median of the last {steps}, and how many times faster it is here. The
+programs are short: some compiled steps include tracing and the compilation of kernels.
 
 {works} of {all} give PyTorch's losses eagerly, {compiled} compiled.
 

@@ -3,6 +3,8 @@ import torch.nn as nn
 import torch.nn.functional as F
 import numpy as np
 
+torch.set_default_dtype(torch.float64)
+
 
 class DoubleConv(nn.Module):
     """(convolution => [BN] => ReLU) * 2"""
@@ -72,7 +74,7 @@ def make_batch(rng, n=6, s=21):
     yy, xx = np.mgrid[:s, :s]
     masks = np.stack([((xx - cx) ** 2 + (yy - cy) ** 2 < r ** 2) for cx, cy, r in zip(*rng.uniform([[4], [4], [2]], [[17], [17], [6]], (3, n)))])
     images = masks + 0.3 * rng.standard_normal(masks.shape)
-    return torch.as_tensor(images[:, None], dtype=torch.float32), torch.as_tensor(masks[:, None], dtype=torch.float32)
+    return torch.as_tensor(images[:, None], dtype=torch.float64), torch.as_tensor(masks[:, None], dtype=torch.float64)
 
 
 if __name__ == '__main__':
@@ -91,6 +93,6 @@ if __name__ == '__main__':
         loss.backward()
         nn.utils.clip_grad_value_(net.parameters(), 0.1)
         optimizer.step()
-        print('loss', '%.6f' % loss.item())
+        print('loss', '%.12f' % loss.item())
         if step % 4 == 3:
             scheduler.step(1 - loss.item())
