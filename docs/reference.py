@@ -15,7 +15,10 @@ from textwrap import indent
 from typing import Any, NamedTuple
 
 import staticgrad as sg
-from staticgrad.operators import Operators
+from staticgrad.eager import conversion
+from staticgrad.namespaces import torch_names as functions_of_tensors
+from staticgrad.namespaces.paths import HOMES
+from staticgrad.ops.operators import Operators
 
 
 def _beside(name: str) -> Any:
@@ -479,7 +482,8 @@ def modules() -> tuple[str, ...]:
         for name in getattr(module, "__all__", ()):
             value = getattr(module, name)
             if inspect.ismodule(value) and value.__name__.startswith("staticgrad."):
-                path = value.__name__.replace("staticgrad.namespaces.", "staticgrad.", 1)
+                of_root = f"staticgrad.{name}" if module is sg and name in HOMES else None
+                path = of_root or value.__name__.replace("staticgrad.namespaces.", "staticgrad.", 1)
                 if path not in found and path != "staticgrad.cuda.amp":  # the former names of `sg.amp`
                     found[path] = None
                     visit(value)
@@ -491,13 +495,19 @@ def modules() -> tuple[str, ...]:
 def room_of(name: str) -> str:
     """The room of the package that a public name comes from."""
     if name in sg._LAZY:
-        return sg._LAZY[name].split(".")[1]
+        return _top(sg._LAZY[name].removeprefix("."))
     value = getattr(sg, name)
-    if any(name in importlib.import_module(f"staticgrad.{module}").__all__ for module in ("eager.conversion", "torch_names")):
+    if name in conversion.__all__ or name in functions_of_tensors.__all__:
         return "functions"
     module = getattr(value, "__module__", None) or "staticgrad.base.types"  # dtypes are objects of NumPy
-    module = module.replace("staticgrad.namespaces.", "staticgrad.", 1)
-    return "eager" if module == "staticgrad" else module.split(".")[1] if module.startswith("staticgrad.") else "base"
+    root, _, below = module.replace("staticgrad.namespaces.", "staticgrad.", 1).partition(".")
+    return "eager" if module == "staticgrad" else _top(below) if root == "staticgrad" else "base"
+
+
+def _top(module: str) -> str:
+    """The first word of a module's public name below the package."""
+    at = {place: name for name, place in HOMES.items() if f"{module}.".startswith(f"{place}.")}
+    return at[max(at, key=len)] if at else module.partition(".")[0]
 
 
 def pages() -> list[Page]:

@@ -18,6 +18,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 import staticgrad as sg
+from staticgrad.namespaces.paths import HOMES, PATHS, home
 
 ROOT = Path(__file__).resolve().parent.parent
 COPIES = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
@@ -244,17 +245,33 @@ def bars(markdown: str) -> str:
 # functions made at run time ---------------------------------------------------------------------------------------------
 
 
+STUBS = Path(__file__).resolve().parents[1] / "staticgrad-stubs"
+"""What type checkers read of the names that modules of the package don't have in their source."""
+
+
 class RunTime(griffe.Extension):
     """Functions and methods that op records make have a signature and a docstring only once the package is imported."""
 
     def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
+        for name in HOMES:
+            pkg.set_member(name, griffe.Alias(name, f"staticgrad.{home(name)}", parent=pkg))
+        for file in sorted(STUBS.glob("*.pyi")):
+            stub = griffe.visit(file.stem, filepath=file, code=file.read_text(encoding="utf-8"), parent=pkg)
+            if file.stem == "__init__":
+                named = {name: x for name, x in stub.members.items() if x.is_alias and name not in pkg.members}
+                for name, member in named.items():
+                    pkg.set_member(name, griffe.Alias(name, member.target_path.replace(".__init__", ""), parent=pkg))
+            elif f"namespaces.{file.stem}" in (PATHS.get(file.stem) or ()):
+                pkg.set_member(file.stem, griffe.Alias(file.stem, f"staticgrad.namespaces.{file.stem}", parent=pkg))
+            elif file.stem not in HOMES or file.stem == "torch_names":
+                pkg.set_member(file.stem, stub)
         for path in ("staticgrad.torch_names", *_reference().modules()):
             module, source = importlib.import_module(path), pkg[path.partition(".")[2]]
             for name in _reference().exports(module):
                 member, value = source.members.get(name), getattr(module, name)
                 if callable(value) and (member is None or _is_attribute(member)):
                     source.set_member(name, _made(name, value))
-        functions = importlib.import_module("staticgrad.torch_names").__all__
+        functions = importlib.import_module("staticgrad.namespaces.torch_names").__all__
         for name in _reference().exports(sg):
             value, member = getattr(sg, name), pkg.members.get(name)
             if member is None and name in functions:  # exported without being named in the source

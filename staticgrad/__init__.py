@@ -19,10 +19,11 @@ _importing = _garbage.paused(old=True)
 _importing.__enter__()  # left at the end of this file, or with this module where an import fails
 _freed_memory.keep()
 
-from . import torch_names, version
 from .base.dtypes import ABSENT_DTYPES as _ABSENT_DTYPES
 from .interchange import protocols as _protocols
+from .namespaces import torch_names, version
 from .namespaces.modules import MissingName as _MissingName
+from .namespaces.paths import HOMES as _HOMES
 from .namespaces.paths import PATHS as _PATHS
 
 _NOW = {
@@ -48,7 +49,7 @@ _NOW = {
         OutOfMemoryError ShapeError StaticgradError TraceError TransformError UninitializedError UnknownExtentError
         UnsupportedError VerifyError""",
     ".namespaces.random": "get_rng_state initial_seed seed set_rng_state",
-    ".operators.sizes": "Size",
+    ".ops.operators.sizes": "Size",
     ".ops.random": "Generator",
     ".eager.questions": """
         can_cast compiled_with_cxx11_abi detach get_default_device get_default_dtype get_device
@@ -75,14 +76,14 @@ _LATE = {
     ".interchange.torch_export": "from_torch",
     ".viz.subjects": "explain plan_diff profile to_dot to_graphml to_networkx to_text",
     ".interchange.graph_json": "from_json to_json",
-    ".numba_ops": "njit_op",
-    ".serialization": "load save",
+    ".interchange.numba_ops": "njit_op",
+    ".interchange.serialization": "load save",
     ".static": """
         Graph GraphKeys Operation Session Variable assign assign_add assign_sub constant control_dependencies
         get_collection get_default_graph get_default_session global_variables global_variables_initializer gradients
         group identity no_op placeholder reset_default_graph trainable_variables variables_initializer""",
     ".compiler.passes.rewrite": "graph_pass rewrite",
-    ".functional.torch_layers": """
+    ".namespaces.functional.torch_layers": """
         adaptive_avg_pool1d adaptive_max_pool1d affine_grid_generator alpha_dropout alpha_dropout_ avg_pool1d
         batch_norm bilinear binary_cross_entropy_with_logits celu celu_ channel_shuffle constant_pad_nd conv1d conv2d
         conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss cosine_similarity
@@ -92,8 +93,8 @@ _LATE = {
         pairwise_distance pdist pixel_shuffle pixel_unshuffle poisson_nll_loss prelu rms_norm rnn_relu_cell
         rnn_tanh_cell rrelu rrelu_ selu selu_ threshold threshold_ triplet_margin_loss""",
     ".tracing": "compile print",
-    ".utils.training": "fit",
-    ".func": "vmap",
+    ".namespaces.utils.training": "fit",
+    ".namespaces.func": "vmap",
     ".namespaces.fronts": "as_torch",
     ".torch_names": " ".join(torch_names.__all__),
 }
@@ -131,7 +132,7 @@ __all__ = sorted(
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY_MODULES or (name in _PATHS and name not in _LAZY):
+    if name in _LAZY_MODULES or name in _HOMES or (name in _PATHS and name not in _LAZY):
         return importlib.import_module(f".{name}", __name__)
     if name in _ABSENT_DTYPES:
         return _ABSENT_DTYPES[name]

@@ -21,10 +21,11 @@ import pytest
 os.environ.setdefault("STATICGRAD_PLANS", "0")  # plans are made by the compiler as it is, with what a test changes in it
 os.environ.setdefault("STATICGRAD_TIERS", "0")  # kernels are compiled in this process, whose tests take turns with others'
 
+from staticgrad.operators import frontends
+
 import staticgrad as sg
 from staticgrad.compiler.backend.cpu import ARM
 from staticgrad.eager.grad_mode import modes
-from staticgrad.operators import frontends
 from staticgrad.tracing import settings
 from tests.interpreter import interpret_plans
 
@@ -36,13 +37,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 LONG = (
-    "test_tensor_parity.py", "test_same_bits.py", "functional/test_composites.py", "docs/test_pages.py",
+    "test_tensor_parity.py", "test_same_bits.py", "namespaces/functional/test_composites.py", "docs/test_pages.py",
     "faults/test_interrupts.py", "control/test_pairs.py", "tracing/test_container_gradients.py", "compiler/test_plan_store.py",
-    "compiler/test_scaling.py", "numba_ops/test_uses.py", "examples/test_side_by_side.py", "examples/test_torch_programs.py",
-    "examples/test_notebooks.py", "tracing/segments/test_tape_calls.py", "control/test_draws.py", "test_fuzz_programs.py",
-    "ops/test_blockwise_attention.py", "numba_ops/test_modes.py", "control/test_strict.py", "numba_ops/test_cache.py",
-    "distributions/test_special_points.py", "examples/test_dialects.py", "benchmarks/test_warmup.py", "faults/test_memory.py",
-    "compiler/test_counts.py",
+    "compiler/test_scaling.py", "interchange/numba_ops/test_uses.py", "examples/test_side_by_side.py",
+    "examples/test_torch_programs.py", "examples/test_notebooks.py", "tracing/segments/test_tape_calls.py",
+    "control/test_draws.py", "test_fuzz_programs.py", "ops/test_blockwise_attention.py", "interchange/numba_ops/test_modes.py",
+    "control/test_strict.py", "interchange/numba_ops/test_cache.py", "namespaces/distributions/test_special_points.py",
+    "examples/test_dialects.py", "benchmarks/test_warmup.py", "faults/test_memory.py", "compiler/test_counts.py",
 )  # fmt: skip
 """Files that take longer than the number of their tests tells."""
 

@@ -25,7 +25,7 @@ TOPICS = {
 
 ELSEWHERE = {
     "compiler/kernels": "compiler/test_convolution.py",
-    "operators": "test_tensor_parity.py",
+    "ops/operators": "test_tensor_parity.py",
     "ops/control": "control",
     "ops/linear_algebra": "ops/test_torch_ops.py",
     "ops/rewrites": "compiler/passes/test_rewrite.py",

@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 FORMER = {"creator", "volatile"}
-"""They warn; tests/autograd/test_former_names.py has them."""
+"""They warn; tests/namespaces/autograd/test_former_names.py has them."""
 NAMES = [name for name in dir(sg.Tensor) if not name.startswith("_") and name not in FORMER and hasattr(sg.Tensor, name)] + [
     "_version", "__len__", "__iter__", "__contains__", "__getitem__", "__neg__", "__matmul__",
 ]  # fmt: skip

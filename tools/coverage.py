@@ -28,7 +28,7 @@ import staticgrad as sg
 from staticgrad.namespaces.advice import DISTRIBUTED_REPLACED
 from staticgrad.namespaces.paths import PATHS
 from staticgrad.nn import functional as NN
-from staticgrad.operators import Symbol, public_functions
+from staticgrad.ops.operators import Symbol, public_functions
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "torch_coverage.md"

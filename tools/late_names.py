@@ -18,8 +18,8 @@ from typing import Any
 
 import staticgrad
 from staticgrad.base.tables import LateMethod
-from staticgrad.operators import INPLACE, SPECIAL, F, Operators
-from staticgrad.operators.dispatch import LATE
+from staticgrad.ops.operators import INPLACE, SPECIAL, F, Operators
+from staticgrad.ops.operators.dispatch import LATE
 
 PACKAGE = Path(staticgrad.__file__).parent
 OTHERS = ("eager.windows",)

@@ -71,9 +71,9 @@ def results(model: Any, inputs: Sequence[Any], mode: str) -> list[Any]:
                 session.run(sg.global_variables_initializer())
                 several = isinstance(found, tuple)
                 results = list(found) if several else [found]
-                symbols = [x for x in results if isinstance(x, sg.operators.Symbol)]  # others follow from the model alone
+                symbols = [x for x in results if isinstance(x, sg.ops.operators.Symbol)]  # others follow from the model alone
                 values = iter(session.run(symbols, dict(zip(fed, inputs, strict=True))))
-                return [next(values) if isinstance(x, sg.operators.Symbol) else x for x in results]
+                return [next(values) if isinstance(x, sg.ops.operators.Symbol) else x for x in results]
     call = sg.compile(model) if mode == "compiled" else model
     found = call(*map(_tensor, inputs))
     return list(found) if isinstance(found, tuple) else [found]

@@ -4,12 +4,16 @@ Functions are made of op records and methods are bound to classes when the packa
 This program imports the package and writes what it finds: names, parameters, annotations and docstrings. A signature is
 mended where it is written, in the package.
 
-    __init__.pyi                     the names of the package
-    operators/interface.pyi          classes that hold the signatures of functions and methods
-    torch_names.pyi, special.pyi, fft.pyi    the functions that these modules export
-    compat/tf1/                      TensorFlow's namespaces, see `tf1_stubs.py`
-    ops/late_names.py                what modules enter that are imported late, see `late_names.py`
+    staticgrad-stubs/                a partial stub package, as PEP 561 has it, of what no checker finds in the package:
+        __init__.pyi                     the names of the package
+        ops/operators/interface.pyi      classes that hold the signatures of functions and methods
+        torch_names.pyi, special.pyi, ...    the functions that these modules export
+        autograd/, utils/, ...           the modules that stand elsewhere (`namespaces/paths.py`)
+        compat/tf1/                      TensorFlow's namespaces, see `tf1_stubs.py`
+    staticgrad/ops/late_names.py     what modules enter that are imported late, see `late_names.py`
     docs/numerics.md                 in its table, the errors of elementary functions
+
+All stubs are there: where there is a stub package, pyright reads no stub of the package itself.
 
     python -m tools.stubs            write the files
     python -m tools.stubs --check    exit with 1 if a file is not what would be written
@@ -31,14 +35,15 @@ from staticgrad import fft
 from staticgrad.base.tables import LateMethod
 from staticgrad.eager import PublicTensor
 from staticgrad.ir import REGISTRY, Pointwise
-from staticgrad.namespaces.paths import PATHS
-from staticgrad.operators import SPECIAL, Operators, Symbol, public_functions
+from staticgrad.namespaces.paths import HOMES, PATHS, home
 from staticgrad.ops import return_types
 from staticgrad.ops.linear_algebra import LINALG
+from staticgrad.ops.operators import SPECIAL, Operators, Symbol, public_functions
 from tools import late_names, tf1_stubs
 
 PACKAGE = Path(__file__).resolve().parent.parent / "staticgrad"
-TARGET = PACKAGE / "operators" / "interface.pyi"
+STUBS = PACKAGE.with_name("staticgrad-stubs")
+TARGET = STUBS / "ops" / "operators" / "interface.pyi"
 NUMERICS = PACKAGE.parent / "docs" / "numerics.md"
 WIDTH = 127
 
@@ -46,10 +51,10 @@ HEADER = '"""Made by `python -m tools.stubs` from the op records and the classes
 MODULES = {
     "collections.abc": ("Callable", "Iterable", "Iterator", "Mapping", "Sequence"),
     "typing": ("Any", "Literal", "overload"),
-    "..eager.tape": ("Handle", "Record"),
-    "..ir": ("Graph", "Node"),
-    "..ops": ("return_types",),
-    "..base.types": ("Axis", "DTypeLike", "ShapeLike"),
+    "...eager.tape": ("Handle", "Record"),
+    "...ir": ("Graph", "Node"),
+    "..": ("return_types",),
+    "...base.types": ("Axis", "DTypeLike", "ShapeLike"),
     ".annotations": ("Array", "Carry", "Index", "Output", "TensorLike", "Tensors"),
     ".sizes": ("Count", "Size"),
     ".symbols": ("GradFn",),
@@ -106,7 +111,7 @@ class Names(ast.NodeTransformer):
         found = getattr(self.scope.get(name), "__module__", "")
         if not found.startswith("staticgrad."):
             raise LookupError(f"the stub can't import {name}, of an annotation: add it to MODULES")
-        return "." + found.removeprefix("staticgrad")
+        return ".." + found.removeprefix("staticgrad")
 
 
 class Writer:
@@ -279,7 +284,7 @@ def imports(origins: Iterable[tuple[str, str]]) -> list[str]:
         module: f"from {module} import {', '.join(sorted(found, key=lambda name: (name[0].islower(), name)))}"
         for module, found in names.items()
     }
-    own = sorted((m for m in lines if m.startswith(".")), key=lambda m: (not m.startswith(".."), m))
+    own = sorted((m for m in lines if m.startswith(".")), key=lambda m: (len(m.lstrip(".")) - len(m), m))
     libraries = [lines[m] for m in sorted(lines) if not m.startswith(".")]
     return ["import builtins", *libraries, "", "import numpy as np", "", *(lines[m] for m in own), ""]
 
@@ -317,10 +322,10 @@ def module_stub(
             aliases.append(f"{name} = {first}")
     writer = functions_class("", "", defined, matrices)
     text = textwrap.dedent("\n".join(line for line in writer.lines[3:] if line.strip() != "@staticmethod"))
-    origins = {(name, _from_root(m)) for name, m in writer.names.origins.items() if name != "overload" or "@overload" in text}
+    origins = {(name, _beside(m)) for name, m in writer.names.origins.items() if name != "overload" or "@overload" in text}
     listed = textwrap.wrap(", ".join(f'"{name}"' for name in sorted(functions)) + ",", WIDTH - 4, break_long_words=False)
     names = ["__all__ = [", *(f"    {line}" for line in listed), "]  # fmt: skip"]
-    head = imports({*origins, ("Tensor", ".operators.interface")})
+    head = imports({*origins, ("Tensor", ".ops.operators.interface")})
     unused = {"import builtins": "builtins.", "import numpy as np": "np."}
     head = [line for line in head[:-1] if line not in unused or unused[line] in text]
     if elsewhere:
@@ -332,22 +337,32 @@ def module_stub(
     return "\n".join([HEADER, "", *body]) + "\n"
 
 
-NAMED = f"""\
-{HEADER}
-from .namespaces.{{name}} import *  # noqa: F403
-from .namespaces.{{name}} import __all__ as __all__
-"""
-"""The stub of a module that the table of PyTorch's paths makes of one that is here under the same name."""
+def place(path: str) -> str:
+    """The module that has the names of a public one, below the package."""
+    return f"namespaces.{path}" if PATHS.get(path) == (f"namespaces.{path}",) else home(path)
 
 
-def _is_named(name: str) -> bool:
-    return PATHS.get(name) == (f"namespaces.{name}",)
+def partial_stubs() -> dict[Path, str]:
+    """The stubs of public modules that are elsewhere, each in a file under its own name."""
+    files = {STUBS / "py.typed": "partial\n"}
+    for name in sorted({*HOMES, *vars(sg)["_LAZY_MODULES"]} - {"operators", "torch_names"}):
+        base = PACKAGE.joinpath(*place(name).split("."))
+        if place(name) == name:
+            continue
+        for source in base.rglob("*.py") if base.is_dir() else [base.with_suffix(".py")]:
+            below = source.relative_to(base.parent).with_suffix("").parts
+            module = ".".join(["." * len(below) + place(name), *below[1:]]).removesuffix(".__init__")
+            lines = [HEADER, f"from {module} import *  # noqa: F403"]
+            if "__all__ = " in source.read_text(encoding="utf-8"):
+                lines.append(f"from {module} import __all__ as __all__")
+            files[STUBS.joinpath(*below).with_suffix(".pyi")] = "\n".join(lines) + "\n"
+    return files
 
 
 def linalg_stub() -> str:
     """The stub of `sg.linalg`, which has its error too."""
     text = module_stub(LINALG, {}, matrices=True)
-    text = text.replace("from .operators", "from .errors import LinAlgError\nfrom .operators", 1)
+    text = text.replace("from .ops", "from .errors import LinAlgError\nfrom .ops", 1)
     return text.replace("__all__ = [\n", '__all__ = [\n    "LinAlgError",\n')
 
 
@@ -358,11 +373,11 @@ def package_stub() -> str:
     lines = [
         "import builtins",
         "",
-        *(f"from . import {name} as {name}" for name in sorted({*own["_LAZY_MODULES"], "version"})),
+        *(f"from . import {name} as {name}" for name in sorted({*own["_LAZY_MODULES"], *HOMES} - {"operators", "torch_names"})),
     ]
     for module in sorted({*late, *now}):
         both = f"{late.get(module, '')} {now.get(module, '')}".split()
-        if module in (".torch_names", ".functional.torch_layers"):
+        if module in (".torch_names", ".namespaces.functional.torch_layers"):
             lines.append(f"from {module} import *")
         else:
             pairs = [name.partition("=") for name in sorted(both)]
@@ -377,22 +392,24 @@ def package_stub() -> str:
     return "\n".join([HEADER, "", *body]) + "\n"
 
 
-def _from_root(module: str) -> str:
-    """A module as a stub beside the package's own modules imports it."""
-    return module[1:] if module.startswith("..") else f".operators{module}" if module.startswith(".") else module
+def _beside(module: str) -> str:
+    """A module that a stub in `ops/operators/` imports, as one beside the stub of the package does."""
+    levels, name = len(module) - len(module.lstrip(".")), module.lstrip(".")
+    inside = ("ops.operators.", "ops.", "")[levels - 1]
+    return f".{inside}{name}".rstrip(".") if levels else module
 
 
 def files() -> dict[Path, str]:
     """The text of each file."""
     return {
-        PACKAGE / "__init__.pyi": package_stub(), TARGET: stub(),
-        PACKAGE / "torch_names.pyi": module_stub(public_functions(), {}),
+        STUBS / "__init__.pyi": package_stub(), TARGET: stub(),
+        STUBS / "torch_names.pyi": module_stub(public_functions(), {}),
         PACKAGE / "ops" / "late_names.py": late_names.text(),
-        PACKAGE / "special.pyi": module_stub(SPECIAL, public_functions()),
-        PACKAGE / "fft.pyi": module_stub({name: getattr(fft, name) for name in fft.__all__}, {}),
-        PACKAGE / "linalg.pyi": linalg_stub(),
+        STUBS / "special.pyi": module_stub(SPECIAL, public_functions()),
+        STUBS / "fft.pyi": module_stub({name: getattr(fft, name) for name in fft.__all__}, {}),
+        STUBS / "linalg.pyi": linalg_stub(),
         **tf1_stubs.files(),
-        **{PACKAGE / f"{name}.pyi": NAMED.format(name=name) for name in sorted(vars(sg)["_LAZY_MODULES"]) if _is_named(name)},
+        **partial_stubs(),
         NUMERICS: numerics(NUMERICS.read_text(encoding="utf-8")),
     }  # fmt: skip
 
@@ -410,6 +427,7 @@ def main(arguments: list[str]) -> int:
     stale = 0
     for path, text in files().items():
         if "--check" not in arguments:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
             print(f"{path} is out of date: run python -m tools.stubs", file=sys.stderr)

@@ -18,6 +18,7 @@ from staticgrad.compat import tf1
 from staticgrad.compat.tf1.names import NAMES, SPACES
 
 ROOT = Path(tf1.__file__).parent
+STUBS = ROOT.parents[2] / "staticgrad-stubs" / "compat" / "tf1"
 HEADER = '"""Made by `python -m tools.stubs` from the table in `names.py`: change that, not this file."""\n'
 WIDTH = 120
 
@@ -30,8 +31,8 @@ def files() -> dict[Path, str]:
 
 
 def _file(path: str) -> Path:
-    place = ROOT.joinpath(*filter(None, path.split(".")))
-    return place / "__init__.pyi" if place.is_dir() else place.with_suffix(".pyi")
+    place, target = (root.joinpath(*filter(None, path.split("."))) for root in (ROOT, STUBS))
+    return target / "__init__.pyi" if place.is_dir() else target.with_suffix(".pyi")
 
 
 def _has_code(path: str) -> bool:

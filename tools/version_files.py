@@ -2,7 +2,7 @@
 
     python -m tools.version_files
 
-`docs/stability.md` promises which kinds are read. `tests/serialization/test_version_files.py` reads those of all versions.
+`docs/stability.md` promises which kinds are read. `tests/interchange/serialization/test_version_files.py` reads all versions'.
 Run it once for each release, and never change a folder that is there.
 """
 

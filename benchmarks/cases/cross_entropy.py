@@ -49,8 +49,9 @@ CASES = add_cases(
 
 @implements(CASES, *OURS)
 def ours(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad as sg
     import staticgrad.functional as F
+
+    import staticgrad as sg
 
     def function(z: Any, labels: Any) -> Any:
         z.requires_grad_()
@@ -68,8 +69,9 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
 
 @implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad as sg
     import staticgrad.functional as F
+
+    import staticgrad as sg
 
     graph = sg.Graph()
     with graph.as_default():

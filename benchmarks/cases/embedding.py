@@ -50,8 +50,9 @@ CASES = add_cases(
 
 @implements(CASES, *OURS)
 def ours(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad as sg
     import staticgrad.functional as F
+
+    import staticgrad as sg
 
     table, w, b = parameters = [sg.tensor(data[name], requires_grad=True) for name in PARAMETERS]
     optimizer = sg.optim.SGD(parameters, lr=RATE)
@@ -65,8 +66,9 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
 
 @implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad as sg
     import staticgrad.functional as F
+
+    import staticgrad as sg
 
     graph = sg.Graph()
     with graph.as_default():

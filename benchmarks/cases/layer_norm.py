@@ -56,8 +56,9 @@ def _inputs(data: Arrays) -> list[np.ndarray]:
 
 @implements(CASES, *OURS)
 def ours(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad as sg
     import staticgrad.functional as F
+
+    import staticgrad as sg
 
     def function(x: Any, weight: Any, bias: Any, g: Any) -> Any:
         leaves = [x.requires_grad_(), weight.requires_grad_(), bias.requires_grad_()]
@@ -70,8 +71,9 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
 
 @implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad as sg
     import staticgrad.functional as F
+
+    import staticgrad as sg
 
     columns = data["x"].shape[1]
     graph = sg.Graph()

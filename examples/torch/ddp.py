@@ -11,6 +11,7 @@ import os
 import tempfile
 
 import numpy as np
+from staticgrad.utils.data import DataLoader, TensorDataset
 from staticgrad.utils.data.distributed import DistributedSampler
 
 import staticgrad as torch
@@ -19,7 +20,6 @@ import staticgrad.nn as nn
 import staticgrad.optim as optim
 from staticgrad.nn import functional as F
 from staticgrad.nn.parallel import DistributedDataParallel as DDP
-from staticgrad.utils.data import DataLoader, TensorDataset
 
 
 def rings(count):

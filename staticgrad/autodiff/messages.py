@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.types import INEXACT, Shape, shape_text
 from ..errors import DTypeError, GradientError, ShapeError, StaticgradError, Where
-from ..operators.conversions import NAMES
+from ..ops.operators.conversions import NAMES
 
 
 def freed() -> GradientError:

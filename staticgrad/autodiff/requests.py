@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.types import INEXACT, Shape
 from ..errors import GradientError
-from ..operators import has_rank, listed
+from ..ops.operators import has_rank, listed
 from . import messages
 
 

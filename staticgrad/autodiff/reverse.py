@@ -11,10 +11,10 @@ import numpy as np
 
 from ..base.types import INEXACT
 from ..ir import Node, Region
-from ..operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
 from ..ops.broadcasting import adjoint_op
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
+from ..ops.operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
 from . import messages
 from .pull import Edge, Pull, between, by_rules
 from .requests import check_seed

@@ -63,11 +63,11 @@ class device:
         return f"device(type={self.type!r}" + (")" if self.index is None else f", index={self.index})")
 
     def __enter__(self) -> device:
-        module("staticgrad.operators.meta").enter(self)
+        module("staticgrad.ops.operators.meta").enter(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        module("staticgrad.operators.meta").leave()
+        module("staticgrad.ops.operators.meta").leave()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from .. import functional as F
 from .. import nn, optim
 from ..compiler.backend import disk_cache
 from ..compiler.execute.explain import size_text
 from ..eager import manual_seed, no_grad, rand, randint, randn
 from ..eager.calls.kernels import wait_for_kernels
 from ..errors import ArgumentError
+from ..namespaces import functional as F
 from .programs import Misuse
 
 

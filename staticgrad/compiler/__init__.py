@@ -21,7 +21,7 @@ def is_compiling() -> bool:
         >>> sg.compiler.is_compiling()
         False
     """
-    from ..operators import state
+    from ..ops.operators import state
 
     return state.tracer is not None
 

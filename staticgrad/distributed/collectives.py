@@ -20,13 +20,13 @@ from ..base.types import shape_text
 from ..eager.conversion import from_numpy
 from ..eager.grad_mode import no_grad
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, frontends, state
+from ..interchange.serialization.files import Table
 from ..ops import communication as ops
-from ..serialization.files import Table
+from ..ops.operators import F, frontends, state
 from .process_groups import member, place_of, seconds
 
 if TYPE_CHECKING:
-    from ..operators import Tensor
+    from ..ops.operators import Tensor
 
 __all__ = [
     "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier",

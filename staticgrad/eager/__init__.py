@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from .. import ops  # noqa: F401 - fills the op table that the front end reads
-from ..operators import frontends
+from ..ops.operators import frontends
 from . import execution, function_nodes, inplace_methods, python_functions  # noqa: F401 - fill the front end's tables
 from .backward import backward, grad
 from .calls import composites, fast_ops  # noqa: F401 - as these
@@ -25,6 +25,8 @@ from .creation import (
     empty_strided,
     eye,
     full,
+    linspace,
+    logspace,
     ones,
     scalar_tensor,
     tensor,
@@ -32,13 +34,12 @@ from .creation import (
 )
 from .generator import dropout, generator, manual_seed, rand, randint, randn, randperm
 from .grad_mode import detect_anomaly, eager_kernels, enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from .spaced import linspace, logspace
 from .subclasses import branded
 from .tape import Record
 from .tensor import Tensor
 
 if TYPE_CHECKING:  # functions return tensors of any mode, so that is what `sg.Tensor` means to type checkers
-    from ..operators import Tensor as PublicTensor
+    from ..ops.operators import Tensor as PublicTensor
 else:
     from .tensor import PublicTensor
 

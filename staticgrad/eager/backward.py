@@ -9,8 +9,8 @@ from typing import Any, Literal, overload
 from ..autodiff.requests import check_returns_nothing, check_used, request
 from ..base.signals import module
 from ..errors import ArgumentError, GradientError
-from ..operators import F, Lifted, TensorLike, Tensors, frontends, listed, misuse, state
-from ..operators import Tensor as AnyTensor
+from ..ops.operators import F, Lifted, TensorLike, Tensors, frontends, listed, misuse, state
+from ..ops.operators import Tensor as AnyTensor
 from .backward_engine import BackwardEngine, at_edge, edges_of, through
 from .backward_hooks import Held
 from .backward_plans import Found, planned

@@ -15,7 +15,7 @@ import numpy as np
 from ..autodiff import messages
 from ..autodiff.pull import between, by_rules
 from ..errors import AnomalyError, GradientError
-from ..operators import check_change, frontends, state
+from ..ops.operators import check_change, frontends, state
 from ..ops.sparse_rows import carry, noted, rows_of
 from .backward_hooks import Cotangents, Held, Hooked
 from .calls.kernels import OFF

@@ -15,12 +15,12 @@ from ..autodiff.pull import Edge, Pull, between, by_rules
 from ..errors import StaticgradError
 from ..ir import Graph, Node, Region, View
 from ..ir.walks import reached
-from ..operators import F, Symbol, append
 from ..ops.broadcasting import broadcast_like_op
-from ..ops.control.loop_operands import Parts
 from ..ops.control.subgraph_tracing import copied
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
+from ..ops.operands import Parts
+from ..ops.operators import F, Symbol, append
 from ..ops.reductions import repeated
 from .calls.composite_records import PART, Steps
 from .calls.op_calls import placeholders

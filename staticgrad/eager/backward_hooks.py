@@ -10,7 +10,7 @@ import numpy as np
 from ..autodiff import messages
 from ..autodiff.pull import Pull
 from ..autodiff.requests import hooked, replacement
-from ..operators import F
+from ..ops.operators import F
 from ..ops.sparse_rows import carry
 from .execution import link
 from .grad_mode import modes

@@ -19,7 +19,7 @@ import numpy as np
 from ..base.dtypes import SHORT
 from ..base.signals import module
 from ..errors import GradientError
-from ..operators import frontends, intercepted
+from ..ops.operators import frontends, intercepted
 from .backward_hooks import Cotangents
 from .calls.composite_records import PART
 from .calls.kernels import NONE, OFF, STEPS, USES, Computation, Maker, PlannedCall, program_of, requests, uses_of

@@ -12,8 +12,8 @@ from ..base.dtypes import BFLOAT16, SUPPORTED, as_dtype
 from ..base.signals import module
 from ..base.types import DTypeLike, get_default_dtype
 from ..errors import ArgumentError, DTypeError
-from ..operators import Symbol, TensorLike, as_array, for_meta, frontends, on_meta, state
-from ..operators import Tensor as AnyTensor
+from ..ops.operators import Symbol, TensorLike, as_array, for_meta, frontends, on_meta, state
+from ..ops.operators import Tensor as AnyTensor
 from ..ops.pointwise import astype
 from . import Tensor, tensor
 from .creation import with_numbers

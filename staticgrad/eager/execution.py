@@ -15,7 +15,7 @@ from ..base.tables import Bounded
 from ..base.types import INEXACT, float32, float64, is_scalar, type_of
 from ..errors import DTypeError, OutOfMemoryError, StaticgradError, user_line
 from ..ir import REGISTRY, OpDef, Reduction, View, over_types
-from ..operators import Symbol, append, as_array, frontends, located, promotion, state, top_level
+from ..ops.operators import Symbol, append, as_array, frontends, located, promotion, state, top_level
 from .calls.call_cache import OF_THREAD, shared
 from .calls.op_calls import value as kernel_value
 from .calls.op_calls import value_of_sparse

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 
 from ..base.types import INEXACT
-from ..operators import frontends
-from ..operators.node_names import DERIVATIVES, NodeName
+from ..ops.operators import frontends
+from ..ops.operators.node_names import DERIVATIVES, NodeName
 from .pending import Pending
 from .tape import ALONE, Named, Record, edge, next_node, tick
 from .tensor import PublicTensor, Tensor

@@ -20,7 +20,9 @@ from ..base.locks import rlock
 from ..base.types import FLOATING, DTypeLike, ShapeLike, TensorType, as_shape, float32, get_default_dtype, is_number
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef
-from ..operators import (
+from ..ops.host_functions import binomial_op, poisson_op
+from ..ops.operands import extent, extents, integer
+from ..ops.operators import (
     F,
     LikePlacement,
     MetaTensor,
@@ -38,9 +40,7 @@ from ..operators import (
     state,
     torch_function,
 )
-from ..operators import Tensor as AnyTensor
-from ..ops.host_functions import binomial_op, poisson_op
-from ..ops.operands import extent, extents, integer
+from ..ops.operators import Tensor as AnyTensor
 from ..ops.random import DrawPosition, Generator, current, dropout_mask, next_place, normal_op, stream_op, uniform_op
 from ..ops.random import generator as generator
 from .calls.composites import composite

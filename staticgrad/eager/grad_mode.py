@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast, overload
 import numpy as np
 
 from ..errors import ArgumentError
-from ..operators import check_change
+from ..ops.operators import check_change
 from .calls.call_cache import OF_THREAD, CallCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])

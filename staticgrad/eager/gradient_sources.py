@@ -9,7 +9,7 @@ import numpy as np
 
 from ..autodiff.requests import adds_in_place
 from ..base.types import FLOATING
-from ..operators import F, Lifted, as_array, frontends, state
+from ..ops.operators import F, Lifted, as_array, frontends, state
 from ..ops.sparse_rows import carry, noted
 from .grad_mode import no_grad
 from .inplace import replace

@@ -17,8 +17,8 @@ from ..base.dtypes import PART_OF
 from ..base.types import category, shape_text
 from ..errors import DTypeError, GradientError, GraphError, ShapeError
 from ..ir import REGISTRY, Layout
-from ..operators import F, Lifted, Symbol, apply, frontends, misuse, state
 from ..ops.gathering import gather_op, scatter_op
+from ..ops.operators import F, Lifted, Symbol, apply, frontends, misuse, state
 from ..ops.pointwise import saved_with_op
 from .execution import UNLISTED
 from .grad_mode import eager_kernels, modes

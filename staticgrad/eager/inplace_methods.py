@@ -11,8 +11,8 @@ from ..base.signals import module
 from ..base.tables import LateMethod
 from ..base.types import FLOATING, check_unmasked, shape_text
 from ..errors import GradientError, GraphError, ShapeError
-from ..operators import INPLACE, NOBODY, ORDINARY, F, Lifted, Operators, Symbol, TensorLike, as_array, frontends, taken
 from ..ops.operands import number_in
+from ..ops.operators import INPLACE, NOBODY, ORDINARY, F, Lifted, Operators, Symbol, TensorLike, as_array, frontends, taken
 from . import layout_changes, random_fills
 from .execution import FLOATS, NUMBERS, number
 from .grad_mode import modes

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..base.types import category, check_unmasked, shape_text
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..operators import F, Index, Lifted, Operators, Symbol, TensorLike, apply, misuse
 from ..ops.indexing import as_read, bounds, ints_first
+from ..ops.operators import F, Index, Lifted, Operators, Symbol, TensorLike, apply, misuse
 from ..ops.placing import written
 from ..ops.slicing import WHOLE, as_key, written_op
 from .grad_mode import modes, no_grad

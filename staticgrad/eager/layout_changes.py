@@ -17,7 +17,7 @@ import numpy as np
 from ..base.tables import LateMethod
 from ..base.types import ShapeLike, as_shape, shape_text
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, GradientError
-from ..operators import F, Lifted, Operators
+from ..ops.operators import F, Lifted, Operators
 from .grad_mode import enable_grad, modes
 from .inplace import ambiguous, check_change, forget, set_record, tracer
 from .pending import settle_all

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentTypeError, DTypeError, GradientError
-from ..operators import NONE, Lifted, Operators, Symbol, frontends
+from ..ops.operators import NONE, Lifted, Operators, Symbol, frontends
 from .grad_mode import modes
 from .inplace import check_dtype, check_overlap, of_a_graph, replace, tracer
 from .layout_changes import check_resized, resize

@@ -15,8 +15,8 @@ from weakref import ref
 import numpy as np
 
 from ..base.dtypes import PUBLIC, DType
-from ..operators import Count, F, Size, count_of, disabled_torch_function, misuse, state
-from ..operators import Tensor as AnyTensor
+from ..ops.operators import Count, F, Size, count_of, disabled_torch_function, misuse, state
+from ..ops.operators import Tensor as AnyTensor
 from .tape import FreedTensor, Record, memory_of
 from .tensor import PublicTensor, Tensor, new, wrap
 

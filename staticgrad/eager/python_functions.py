@@ -9,8 +9,8 @@ import numpy as np
 
 from ..base.types import shape_text
 from ..errors import DTypeError, GradientError, GraphError, ShapeError
-from ..operators import F, Lifted, Symbol, span_of
-from ..operators import Tensor as AnyTensor
+from ..ops.operators import F, Lifted, Symbol, span_of
+from ..ops.operators import Tensor as AnyTensor
 from .execution import link
 from .grad_mode import modes
 from .inplace import addresses, check_change, owner_of, places_of

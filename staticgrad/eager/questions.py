@@ -9,8 +9,8 @@ from ..base.dtypes import as_dtype, public
 from ..base.dtypes import dtype as Dtype
 from ..base.types import category, set_default_dtype
 from ..base.types import get_default_dtype as default_dtype
-from ..operators import autocasting, set_default, state
 from ..ops.operands import promoted
+from ..ops.operators import autocasting, set_default, state
 from .conversion import is_tensor
 from .creation import empty
 from .storage import UntypedStorage

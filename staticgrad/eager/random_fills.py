@@ -12,7 +12,7 @@ from ..base.dtypes import PART_OF
 from ..base.number_limits import finfo
 from ..base.types import FLOATING, is_number
 from ..errors import ArgumentError, DTypeError
-from ..operators import F, Operators
+from ..ops.operators import F, Operators
 from ..ops.random import uniform_op
 from .grad_mode import no_grad
 from .inplace import check_change, in_place_of, replace

@@ -11,7 +11,7 @@ from ..autodiff import messages
 from ..autodiff.pull import by_rules
 from ..errors import GradientError
 from ..ir import REGISTRY, OpDef
-from ..operators import frontends, misuse, state
+from ..ops.operators import frontends, misuse, state
 from .calls.call_cache import shared
 from .calls.signature import attributes
 from .grad_mode import Mode, forget_inferred, modes

@@ -9,7 +9,7 @@ import numpy as np
 from ..base.devices import CPU, Device
 from ..base.dtypes import DType, public
 from ..errors import ArgumentError
-from ..operators import frontends, state
+from ..ops.operators import frontends, state
 from .pending import settle_all
 from .python_functions import memory_of_array
 from .tensor import Tensor

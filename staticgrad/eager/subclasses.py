@@ -13,8 +13,8 @@ from typing import Any
 
 from ..errors import ArgumentTypeError
 from ..ir import REGISTRY
-from ..operators import NOBODY, Operators, Symbol, foreign, frontends, state, taken, untaken
-from ..operators.methods import ARITHMETIC, COMPARISONS
+from ..ops.operators import NOBODY, Operators, Symbol, foreign, frontends, state, taken, untaken
+from ..ops.operators.methods import ARITHMETIC, COMPARISONS
 from .execution import link, result
 from .grad_mode import modes
 from .pending import settle_all

@@ -21,7 +21,7 @@ from ..autodiff import messages
 from ..base.types import TensorType
 from ..errors import ArgumentError, Position, Where, internal, line_of, position_of, user_position
 from ..ir import OpDef
-from ..operators import FormerNode, check_change, frontends
+from ..ops.operators import FormerNode, check_change, frontends
 from .grad_mode import modes
 
 if TYPE_CHECKING:

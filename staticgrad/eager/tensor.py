@@ -18,7 +18,7 @@ from ..base.signals import module
 from ..base.types import DTypeLike, ShapeLike, get_default_dtype, normalize_axis, shape_text
 from ..errors import ArgumentTypeError, GradientError, ShapeError, user_position
 from ..ir import OpDef
-from ..operators import (
+from ..ops.operators import (
     ORDINARY,
     WRITERS,
     Count,
@@ -36,8 +36,8 @@ from ..operators import (
     retained,
     state,
 )
-from ..operators import Tensor as AnyTensor
-from ..operators.node_names import PARTED
+from ..ops.operators import Tensor as AnyTensor
+from ..ops.operators.node_names import PARTED
 from .grad_mode import INFERRED, INFERRING, Inference, Mode, mark_inference, modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 

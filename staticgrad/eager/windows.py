@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.dtypes import as_dtype
 from ..base.types import as_shape, get_default_dtype
-from ..operators import Options, Tensor, factory, public
+from ..ops.operators import Options, Tensor, factory, public
 from .creation import tensor
 
 Values = Callable[[np.ndarray], np.ndarray]

@@ -31,7 +31,7 @@ from ..eager import ones as _ones
 from ..eager import zeros as _zeros
 from ..eager.conversion import from_dlpack as from_dlpack
 from ..errors import ArgumentError
-from ..operators import F
+from ..ops.operators import F
 
 Axis = int | tuple[int, ...] | None
 Array = Any

@@ -22,7 +22,7 @@ def register() -> None:
     from einops._backends import AbstractBackend, UnknownSize
 
     import staticgrad as sg
-    from staticgrad.operators import F, Symbol
+    from staticgrad.ops.operators import F, Symbol
 
     class StaticgradBackend(AbstractBackend):
         framework_name = "staticgrad"

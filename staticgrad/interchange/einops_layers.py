@@ -11,7 +11,7 @@ from einops.layers._einmix import _EinmixMixin
 
 from ..eager import rand
 from ..nn import Module, Parameter
-from ..operators import F, Tensor
+from ..ops.operators import F, Tensor
 
 __all__ = ["EinMix", "Rearrange", "Reduce"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..base.devices import check_device
 from ..errors import ArgumentError
-from ..operators import Operators, Tensor
+from ..ops.operators import Operators, Tensor
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 """The editions of the array API standard whose functions there are."""

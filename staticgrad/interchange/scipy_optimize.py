@@ -9,7 +9,7 @@ import numpy as np
 
 from ..eager import Tensor, grad, no_grad
 from ..errors import ArgumentError
-from ..operators import Tensor as AnyTensor
+from ..ops.operators import Tensor as AnyTensor
 from ..tracing import compile
 
 

@@ -21,13 +21,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E40
 from .. import optim  # noqa: E402
 from ..eager import Tensor, manual_seed, no_grad  # noqa: E402
 from ..errors import ArgumentError  # noqa: E402
-from ..func import functional_call  # noqa: E402
-from ..functional import cross_entropy, mse_loss, softmax  # noqa: E402
+from ..namespaces.func import functional_call  # noqa: E402
+from ..namespaces.functional import cross_entropy, mse_loss, softmax  # noqa: E402
 from ..namespaces.random import get_rng_state, set_rng_state  # noqa: E402
+from ..namespaces.utils.data import DataLoader, TensorDataset  # noqa: E402
+from ..namespaces.utils.training import fit  # noqa: E402
 from ..nn import Linear, Module, ReLU, Sequential  # noqa: E402
 from ..tracing import compile  # noqa: E402
-from ..utils.data import DataLoader, TensorDataset  # noqa: E402
-from ..utils.training import fit  # noqa: E402
 
 Loss = Callable[[Any, Any], Any]
 

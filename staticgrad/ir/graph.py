@@ -324,7 +324,7 @@ class Graph:
         self.outputs = {name: nodes[i] for name, i in state["outputs"].items()}
         self.last_exchange = None if state["last_exchange"] is None else nodes[state["last_exchange"]]
         if state["generator"] is not None:
-            self.generator = module("staticgrad.operators").Symbol(self, nodes[state["generator"]])
+            self.generator = module("staticgrad.ops.operators").Symbol(self, nodes[state["generator"]])
         for i, given in state["given_names"].items():
             self.give_name(nodes[i], given)
         for take in waiting:

@@ -12,7 +12,7 @@ import numpy as np
 from ..base.dtypes import HALF, as_dtype, bfloat16, float16
 from ..eager import Tensor, no_grad
 from ..errors import ArgumentError, GradientError
-from ..operators import F, dispatch, frontends, is_tensor, state, to_precision
+from ..ops.operators import F, dispatch, frontends, is_tensor, state, to_precision
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,8 +22,8 @@ class autocast:
 
     device_type: "cpu"; with a GPU's it warns, as PyTorch does where there is no GPU, and changes nothing. dtype: bfloat16
     unless given; with another one than float16 and bfloat16 it warns and changes nothing. PyTorch's lists say which functions
-    cast their operands (`operators/conversions.py`); gradients have the operands' dtypes. enabled=False: inside a context that
-    is on, all functions compute in the operands' dtypes.
+    cast their operands (`ops/operators/conversions.py`); gradients have the operands' dtypes. enabled=False: inside a context
+    that is on, all functions compute in the operands' dtypes.
 
     Examples:
         >>> with sg.autocast("cpu"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pdb
 import sys
 
-from ..operators import frontends, state
+from ..ops.operators import frontends, state
 
 __all__ = ["breakpoint"]
 

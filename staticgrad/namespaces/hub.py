@@ -49,7 +49,7 @@ def load_state_dict_from_url(
     file_name: str | None = None, weights_only: bool = True,
 ) -> Any:  # fmt: skip
     """The tensors of a file at a URL, which is downloaded once."""
-    from ..serialization import load as read
+    from ..interchange.serialization import load as read
 
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
     os.makedirs(folder, exist_ok=True)

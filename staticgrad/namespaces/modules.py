@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from .paths import PACKAGE, PATHS
+from .paths import PACKAGE, PATHS, home
 
 
 def enter_paths(package: str, paths: Mapping[str, ModuleType]) -> None:
@@ -28,7 +28,7 @@ def enter_paths(package: str, paths: Mapping[str, ModuleType]) -> None:
 
 def resolve(path: str) -> Any:
     """A module of the package, or an object in one, by its path below the package; `module:MAPPING` names an object, too."""
-    path, _, member = path.partition(":")
+    path, _, member = home(path).partition(":")
     parts = [*filter(None, path.split(".")), *filter(None, [member])]
     found: Any = sys.modules[PACKAGE]
     for i, part in enumerate(parts):
@@ -102,6 +102,17 @@ class Finder:
         made = sys.modules[full] = ModuleType(full)
         vars(made).update(__spec__=self.spec(full), __path__=[], __loader__=self)
         self.fill(made, path, late=True)
+
+
+class Homes(Finder):
+    """Finds the modules whose names differ from the places of their files (`HOMES`): each is one module under both names. It is
+    asked before Python's own finder, which would make a second module of a file below such a name."""
+
+    def knows(self, path: str) -> bool:
+        return home(path) != path and is_file(home(path).split("."))
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = resolve(module.__name__.partition(".")[2])
 
 
 class MissingName(AttributeError):
@@ -191,13 +202,13 @@ def refusing(
     module: str, names: Iterable[str], replaced: str | Mapping[str, str] = "", lazy: Mapping[str, str] = MappingProxyType({})
 ) -> Callable[[str], Any]:
     """The `__getattr__` of a module: modules of the table below it, and an AttributeError that says what to write instead of
-    other names. replaced: a table of `advice.py` by its name, or another one. lazy: the modules of the names that are imported
-    when they are first asked for, or that name such a module itself."""
+    other names. module: its public name. replaced: a table of `advice.py` by its name, or another one. lazy: the modules of the
+    names that are imported when they are first asked for, or that name such a module itself."""
 
     def __getattr__(name: str) -> Any:
         if name in lazy:
             found = importlib.import_module(lazy[name])
-            value = vars(sys.modules[module])[name] = getattr(found, name, found)
+            value = vars(importlib.import_module(module))[name] = getattr(found, name, found)
             return value
         if f"{module}.{name}".partition(".")[2] in PATHS:
             return importlib.import_module(f"{module}.{name}")
@@ -208,7 +219,5 @@ def refusing(
 
 finder = Finder()
 enter = finder.enter
-sys.meta_path[:] = [
-    *(other for other in sys.meta_path if type(other).__qualname__ != "Finder" or type(other).__module__ != __name__),
-    finder,
-]
+_others = [x for x in sys.meta_path if type(x).__module__ != __name__]  # without those of a package that was imported before
+sys.meta_path[:] = [Homes(), *_others, finder]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Set
 from typing import Any
 
 from ..eager.subclasses import GRAD
-from ..operators import is_tensor, takes_over, taking
-from ..operators.overrides import answered
+from ..ops.operators import is_tensor, takes_over, taking
+from ..ops.operators.overrides import answered
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
@@ -38,7 +38,7 @@ def is_tensor_like(inp: Any) -> bool:
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """Whether it is one of a tensor's methods, or reads one of its properties."""
-    from ..operators.methods import Operators
+    from ..ops.operators.methods import Operators
 
     return getattr(func, "__name__", "") == "__get__" or getattr(Operators, getattr(func, "__name__", ""), None) is func
 

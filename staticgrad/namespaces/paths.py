@@ -8,6 +8,28 @@ from __future__ import annotations
 
 PACKAGE = __package__.partition(".")[0]
 
+HOMES = {
+    "autograd": "namespaces.autograd",
+    "distributions": "namespaces.distributions",
+    "func": "namespaces.func",
+    "functional": "namespaces.functional",
+    "numba_ops": "interchange.numba_ops",
+    "operators": "ops.operators",
+    "safetensors": "interchange.serialization.safetensors",
+    "serialization": "interchange.serialization",
+    "torch_names": "namespaces.torch_names",
+    "utils": "namespaces.utils",
+    "version": "namespaces.version",
+}
+"""Names of the package whose modules stand in a room of it. Programs and pickles name the modules below them, too."""
+
+
+def home(path: str) -> str:
+    """Where a module of the package stands."""
+    top, dot, below = path.partition(".")
+    return HOMES.get(top, top) + dot + below
+
+
 Row = tuple[str, ...]
 """Sources of the names of a path, asked in this order: a module of the package, `module:NAME` for an object in it, or for the
 members of a mapping there. An empty string is the package itself."""
@@ -38,7 +60,7 @@ PATHS: dict[str, Row] = {
         for name in ("accelerator", "amp", "backends", "cuda", "debug", "jit", "profiler", "random", "testing")
     },
     "__config__": ("namespaces.private:CONFIG",),
-    "fft": ("ops.fourier:FFT", "namespaces.fft"),
+    "fft": ("ops.fourier:FFT", "namespaces.frequencies"),
     "linalg": ("ops.linear_algebra:LINALG", "errors:LinAlgError"),
     "special": ("operators:SPECIAL",),
     "sparse": ("ops.sparse:SPARSE",),

@@ -19,8 +19,8 @@ from ..eager import Tensor
 from ..eager import set_grad_enabled as _set_grad
 from ..eager.storage import TypedStorage, UntypedStorage  # noqa: F401 - `torch.storage`
 from ..eager.tape import RemovableHandle
-from ..operators import F, disabled_torch_function, misuse, untaken
-from ..operators.conversions import parse_to
+from ..ops.operators import F, disabled_torch_function, misuse, untaken
+from ..ops.operators.conversions import parse_to
 
 Decorated = TypeVar("Decorated")
 

@@ -12,7 +12,7 @@ from ..base.dtypes import as_dtype
 from ..base.types import INEXACT, get_default_dtype
 from ..eager import Tensor, randint, tensor
 from ..errors import ArgumentError
-from ..operators import Operators, Symbol, state
+from ..ops.operators import Operators, Symbol, state
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 

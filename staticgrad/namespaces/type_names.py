@@ -10,7 +10,7 @@ from typing import IO, Any, TypeVar, Union
 from ..base.devices import device
 from ..base.dtypes import dtype
 from ..eager import PublicTensor as Tensor
-from ..operators.sizes import Size
+from ..ops.operators.sizes import Size
 
 T = TypeVar("T")
 

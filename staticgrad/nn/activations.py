@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import functional
 from ..base.types import DTypeLike
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
-from ..functional.checks import check_reduction
-from ..operators import F, apply, with_example
-from ..operators import Tensor as AnyTensor
+from ..namespaces import functional
+from ..namespaces.functional.checks import check_reduction
 from ..ops.gathering import along_op, bounded
+from ..ops.operators import F, apply, with_example
+from ..ops.operators import Tensor as AnyTensor
 from ..ops.settings import operand, size_text
 from .containers import ModuleList, Sequential
 from .layers import Linear

@@ -9,7 +9,7 @@ from typing import Any, Self, cast, overload
 import numpy as np
 
 from ..errors import ArgumentError, ArgumentTypeError, IndexRangeError
-from ..operators import Tensor, TensorLike, check_change
+from ..ops.operators import Tensor, TensorLike, check_change
 from .module import Module
 from .parameter import Parameter
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import functional
 from ..base.types import DTypeLike, ShapeLike
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
-from ..operators import Tensor as AnyTensor
-from ..operators import TensorLike
+from ..namespaces import functional
+from ..ops.operators import Tensor as AnyTensor
+from ..ops.operators import TensorLike
 from ..ops.settings import padding_of, positive_numbers, whole_numbers
 from . import init
 from .layers import _extent

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ..functional import *  # noqa: F403 - the names are listed there
-from ..functional import __all__ as __all__
+from ..namespaces.functional import *  # noqa: F403 - the names are listed there
+from ..namespaces.functional import __all__ as __all__
 from ..namespaces.modules import MissingName
 
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others

@@ -16,8 +16,8 @@ from ..eager.inplace import replace, tracer
 from ..errors import ArgumentError, ShapeError
 from ..ir import OpDef
 from ..namespaces.modules import refusing
-from ..operators import MetaTensor
-from ..operators import Tensor as AnyTensor
+from ..ops.operators import MetaTensor
+from ..ops.operators import Tensor as AnyTensor
 from ..ops.random import DrawPosition, normal_op, uniform_op
 
 GAINS = {

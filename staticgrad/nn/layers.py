@@ -8,15 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from .. import functional
 from ..base.types import DTypeLike, ShapeLike, normalize_axis, shape_text
 from ..eager import Tensor
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
-from ..functional.dropouts import check_probability
-from ..functional.embeddings import padding_entry
-from ..functional.normalization import check_eps
-from ..operators import Array, F, TensorLike
-from ..operators import Tensor as AnyTensor
+from ..namespaces import functional
+from ..namespaces.functional.dropouts import check_probability
+from ..namespaces.functional.embeddings import padding_entry
+from ..namespaces.functional.normalization import check_eps
+from ..ops.operators import Array, F, TensorLike
+from ..ops.operators import Tensor as AnyTensor
 from . import init
 from .module import Module
 from .parameter import Parameter, room_on

@@ -12,7 +12,7 @@ from ..base.types import DTypeLike, ShapeLike, get_default_dtype
 from ..eager import PublicTensor, Tensor
 from ..eager.inplace import tracer
 from ..errors import ArgumentError, ShapeError, TraceError, UninitializedError
-from ..operators import Operators
+from ..ops.operators import Operators
 from .convolution_layers import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .layers import Linear
 from .module import Module

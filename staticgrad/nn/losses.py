@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError, ArgumentTypeError
-from ..functional.checks import legacy_reduction
-from ..operators import Tensor as AnyTensor
-from ..operators import TensorLike
+from ..namespaces import functional
+from ..namespaces.functional.checks import legacy_reduction
+from ..ops.operators import Tensor as AnyTensor
+from ..ops.operators import TensorLike
 from .module import Module
 
 __all__ = [

@@ -14,9 +14,9 @@ from ..eager import Tensor, empty, no_grad
 from ..eager.inplace import tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, NoDataError, TraceError
-from ..operators import F, MetaTensor, Operators, Symbol, as_array, check_change, on_meta, state
-from ..operators import Tensor as AnyTensor
-from ..operators.conversions import parse_to
+from ..ops.operators import F, MetaTensor, Operators, Symbol, as_array, check_change, on_meta, state
+from ..ops.operators import Tensor as AnyTensor
+from ..ops.operators.conversions import parse_to
 from ..tracing.settings import settings_of
 from .module_hooks import EVERY, HookHandle, OptionHandle, WithModule, backward_hook, call_with_hooks, registered
 from .parameter import Parameter, clear_gradients, is_buffer, mark, on_device

@@ -10,11 +10,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from ..autograd.function import Function
 from ..eager import is_grad_enabled
 from ..eager.tape import Handle
 from ..errors import GradientError
-from ..operators import check_change, is_tensor, warn_former
+from ..namespaces.autograd.function import Function
+from ..ops.operators import check_change, is_tensor, warn_former
 from .state_dict import BUFFER, MODULE, PARAMETER, TABLES, Hooks
 
 

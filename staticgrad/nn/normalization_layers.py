@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import functional
 from ..base.types import DTypeLike, ShapeLike
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
-from ..functional.normalization import check_eps, kept, renew
-from ..operators import F, TensorLike
-from ..operators import Tensor as AnyTensor
+from ..namespaces import functional
+from ..namespaces.functional.normalization import check_eps, kept, renew
+from ..ops.operators import F, TensorLike
+from ..ops.operators import Tensor as AnyTensor
 from . import init
 from .layers import _extent, _extents
 from .module import Module

@@ -11,20 +11,20 @@ from typing import Any, cast
 
 import numpy as np
 
-from .. import functional
-from ..autograd.function import Function
 from ..base.communicators import Joinable, JoinHook, divided, owners
 from ..base.devices import CPU, check_device
 from ..base.types import DTypeLike
 from ..eager import tensor
 from ..eager.grad_mode import is_grad_enabled, no_grad
 from ..errors import ArgumentError
+from ..namespaces import functional
+from ..namespaces.autograd.function import Function
 from ..namespaces.modules import enter
-from ..operators import F, Operators, TensorLike, apply, state
-from ..operators import Tensor as AnyTensor
 from ..ops import pytree, sparse_rows
 from ..ops.communication import added, buckets, check_shard, gathered_rows, joined, parted
 from ..ops.gathering import scatter_op
+from ..ops.operators import F, Operators, TensorLike, apply, state
+from ..ops.operators import Tensor as AnyTensor
 from ..ops.sparse_rows import rows_in_graph
 from .layers import Embedding, EmbeddingBag, Linear
 from .module import Module

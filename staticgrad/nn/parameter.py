@@ -11,7 +11,7 @@ from ..base.devices import check_device
 from ..base.dtypes import as_dtype
 from ..base.types import DTypeLike, TensorType, as_shape, get_default_dtype
 from ..eager import PublicTensor, Tensor, branded, no_grad
-from ..operators import F, MetaTensor, Symbol, as_array, disabled_torch_function, for_meta, misuse
+from ..ops.operators import F, MetaTensor, Symbol, as_array, disabled_torch_function, for_meta, misuse
 
 if TYPE_CHECKING:
 

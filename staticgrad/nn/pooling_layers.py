@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from .. import functional
 from ..base.types import ShapeLike
 from ..eager import Tensor
 from ..errors import ArgumentError
-from ..operators import Tensor as AnyTensor
-from ..operators import TensorLike
+from ..namespaces import functional
+from ..ops.operators import Tensor as AnyTensor
+from ..ops.operators import TensorLike
 from ..ops.settings import whole_numbers
 from .module import Module
 

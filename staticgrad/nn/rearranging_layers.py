@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import functional
 from ..base.types import is_number
 from ..errors import ArgumentError, ShapeError
-from ..functional.resampling import check_interpolation
-from ..operators import Tensor
+from ..namespaces import functional
+from ..namespaces.functional.resampling import check_interpolation
+from ..ops.operators import Tensor
 from .layers import _extent
 from .module import Module
 

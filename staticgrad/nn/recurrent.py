@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import functional
 from ..base.types import DTypeLike
 from ..eager import Tensor, zeros
 from ..eager.calls.composites import composite
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
-from ..functional import torch_layers
-from ..operators import Array, F, autocasting
-from ..operators import Tensor as AnyTensor
+from ..namespaces import functional
+from ..namespaces.functional import torch_layers
 from ..ops.control.scan import scan
+from ..ops.operators import Array, F, autocasting
+from ..ops.operators import Tensor as AnyTensor
 from ..ops.settings import operand, size_text
 from . import init
 from .layers import Dropout, _extent

@@ -18,7 +18,7 @@ from ..eager import Tensor, no_grad
 from ..eager.inplace import replace, tracer
 from ..eager.tensor import Structure
 from ..errors import StaticgradError
-from ..operators import MetaTensor, Size, Symbol, as_array
+from ..ops.operators import MetaTensor, Size, Symbol, as_array
 
 if TYPE_CHECKING:
     from .module import Module

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import functional
 from ..base.types import DTypeLike
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
-from ..functional.attention import Masks, Projections, attend, check_operands
-from ..operators import Array, F
-from ..operators import Tensor as AnyTensor
+from ..namespaces import functional
+from ..namespaces.functional.attention import Masks, Projections, attend, check_operands
+from ..ops.operators import Array, F
+from ..ops.operators import Tensor as AnyTensor
 from . import init
 from .containers import ModuleList
 from .layers import Dropout, LayerNorm, Linear, NonDynamicallyQuantizableLinear, _extent

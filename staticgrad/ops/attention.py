@@ -14,10 +14,10 @@ from ..base.dtypes import SHORT
 from ..base.types import FLOATING, TensorType, bool_, broadcast_shapes, int64
 from ..errors import ShapeError, UnknownExtentError
 from ..ir import Call, Clear, Layout, Native, Node, Routine, Scratch, define
-from ..operators import F, Tensor, apply
 from . import attributes as at
 from .batching import leading
 from .broadcasting import sum_to
+from .operators import F, Tensor, apply
 from .random import uniform_op
 from .reductions import sum_op, tops, totals
 from .rules import floating, unbroadcast

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import REGISTRY
-from ..operators import F, apply
+from .operators import F, apply
 
 Rule = Callable[..., Any]
 

@@ -11,9 +11,9 @@ from ..base.dtypes import FLOATS
 from ..base.types import TensorType, shape_text
 from ..errors import ArgumentError, ShapeError
 from ..ir import Attribute, Expand, Node, OpDef, define
-from ..operators import Array, F, Operators, Tensor, apply, has_rank, public
 from . import attributes as at
 from .batching import broadcast, linear, summed
+from .operators import Array, F, Operators, Tensor, apply, has_rank, public
 from .over_complex import OWN
 from .reductions import ADD, Axes, repeated, sum_op, totals
 

@@ -18,9 +18,9 @@ from ..base.communicators import OPS, Communicator, group, text_of
 from ..base.types import Shape, TensorType, shape_text
 from ..errors import ArgumentError, DTypeError, GraphError, ShapeError
 from ..ir import Attribute, Exchange, Layout, Native, Node, OpDef, define
-from ..operators import F, Symbol, apply, state
-from ..operators.lifted import Lifted
 from . import attributes as at
+from .operators import F, Symbol, apply, state
+from .operators.lifted import Lifted
 from .rules import keep
 
 NUMBER = at.integer(0)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..operators import F
+from .operators import F
 
 Pair = tuple[Any, Any]
 

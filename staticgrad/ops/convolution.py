@@ -16,11 +16,11 @@ import numpy as np
 from ..base.types import ADDRESSES, Shape, TensorType
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, Order, Routine, define
-from ..operators import apply
 from . import attributes as at
 from . import convolution_tables
 from .batching import convolved, input_cotangents, multilinear, weight_cotangents
 from .leaves import fits
+from .operators import apply
 from .rules import of_products
 from .settings import CHANNELS_LAST, Pair, size_text
 

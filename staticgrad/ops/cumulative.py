@@ -26,7 +26,12 @@ from ..base.types import (
 )
 from ..errors import ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, OverComplex, Reduction, Routine, Scratch, define
-from ..operators import (
+from . import attributes as at
+from . import complex_parts as parts
+from . import return_types
+from .batching import linear
+from .operands import dtype_of, ndim_of
+from .operators import (
     F,
     Tensor,
     TensorLike,
@@ -39,11 +44,6 @@ from ..operators import (
     tensor_method,
     torch_function,
 )
-from . import attributes as at
-from . import complex_parts as parts
-from . import return_types
-from .batching import linear
-from .operands import dtype_of, ndim_of
 from .ordering import along, with_axis, without_axis
 from .reductions import ADD, axis_of_scalar, reduced, spread, widened
 from .shaping import backwards

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..base.types import TensorType, TupleType, bool_, type_of
 from ..ir import Attribute, Expand, Node, OpDef, Travelling, define
-from ..operators import Operators, Symbol, apply
 from . import attributes as at
-from .control.loop_operands import Parts
+from .operands import Parts
+from .operators import Operators, Symbol, apply
 from .over_complex import OWN
 from .rules import keep
 

@@ -20,11 +20,11 @@ from ..errors import ShapeError, StaticgradError, UnknownExtentError, Where
 from ..ir import REGISTRY, Attribute, Deferred, Graph, Node, OpDef, Region, Subgraph, define
 from ..ir.subgraph import interpret
 from ..ir.walks import postorder
-from ..operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
 from . import attributes as at
 from .control.subgraph_tracing import twin
 from .known_values import KNOWN, NeedsValues, Values
 from .leaves import fits
+from .operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
 
 
 @record(eq=False)

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..base.types import FLOATING, bool_, int64, normalize_axes, normalize_axis, to_float
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Tensor, composite, enter_as, frontends, numpy_twin, routed, spelled, torch_function
 from .operands import dtype_of, extent, extents, integer, ndim_of
+from .operators import F, Tensor, composite, enter_as, frontends, numpy_twin, routed, spelled, torch_function
 from .ordering import narrowed
 from .rearranging import movedim
 from .strided_views import diagonal as _diagonal

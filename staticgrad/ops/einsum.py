@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Tensor, TensorLike, numpy_twin, one_node, public
+from .operators import F, Tensor, TensorLike, numpy_twin, one_node, public
 from .settings import operand
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

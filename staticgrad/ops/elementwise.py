@@ -13,7 +13,10 @@ from ..base.number_limits import finfo
 from ..base.types import FLOATING, INEXACT, bool_, category, complex128, float64, is_scalar, to_float
 from ..errors import ArgumentError, DTypeError
 from ..ir import Expand, OpDef, define
-from ..operators import (
+from . import pointwise
+from .host_functions import fmod
+from .operands import dtype_of, integer, operand, promoted
+from .operators import (
     F,
     Operators,
     Tensor,
@@ -29,9 +32,6 @@ from ..operators import (
     torch_function,
     weight_in,
 )
-from . import pointwise
-from .host_functions import fmod
-from .operands import dtype_of, integer, operand, promoted
 from .rules import Rule, binary, elementwise, elementwise_op, floating, unary, unbroadcast
 
 # formulas with derivatives of their own --------------------------------------------------------------------------------

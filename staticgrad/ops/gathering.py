@@ -31,10 +31,10 @@ from ..ir import (
     define,
     enter,
 )
-from ..operators import Array, F, Symbol, Tensor, append, apply, public
 from . import attributes as at
 from .batching import added, bags, checked, gathered, linear, same_for_all, scattered
 from .leaves import fits
+from .operators import Array, F, Symbol, Tensor, append, apply, public
 from .rules import keep, unbroadcast
 from .sparse_rows import note
 

@@ -15,11 +15,11 @@ from ..base.signals import module
 from ..base.types import FLOATING, category, promote, to_float
 from ..errors import ArgumentError, DTypeError, GradientError
 from ..ir import OpDef, OverComplex, define
-from ..operators import F, Tensor, apply, composite, torch_function
 from . import attributes as at
 from . import complex_parts as parts
 from .batching import aligned
 from .operands import dtype_of, integer, operand, promoted
+from .operators import F, Tensor, apply, composite, torch_function
 from .over_complex import holomorphic
 from .rules import Rule, compared, elementwise, elementwise_op, floating, unbroadcast
 

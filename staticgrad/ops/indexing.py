@@ -20,7 +20,9 @@ from ..base.types import (
     uint8,
 )
 from ..errors import ArgumentError, DataDependentError, DTypeError, IndexRangeError, ShapeError, StaticgradError
-from ..operators import (
+from .gathering import along_op, bounded, gather_op, index_add_op
+from .operands import ndim_of
+from .operators import (
     Array,
     F,
     Index,
@@ -41,8 +43,6 @@ from ..operators import (
     warn_former,
     weight_in,
 )
-from .gathering import along_op, bounded, gather_op, index_add_op
-from .operands import ndim_of
 from .slicing import WHOLE, slice_op
 
 # public functions ------------------------------------------------------------------------------------------------

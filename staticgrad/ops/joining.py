@@ -10,7 +10,11 @@ import numpy as np
 from ..base.types import TensorType, normalize_axis, shape_text
 from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..ir import Call, Copy, Expand, Layout, Native, Node, Window, define
-from ..operators import (
+from . import attributes as at
+from .batching import linear
+from .leaves import fits
+from .operands import dtype_of, extent, ndim_of, operand, several
+from .operators import (
     F,
     Operators,
     Tensor,
@@ -25,10 +29,6 @@ from ..operators import (
     spelled,
     torch_function,
 )
-from . import attributes as at
-from .batching import linear
-from .leaves import fits
-from .operands import dtype_of, extent, ndim_of, operand, several
 from .rules import arithmetic, joint
 from .slicing import slice_op
 

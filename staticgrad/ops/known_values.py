@@ -12,7 +12,7 @@ from ..base.types import TensorType
 from ..errors import UnknownExtentError
 from ..ir import Deferred, Graph, Node, Region
 from ..ir.walks import postorder
-from ..operators import Symbol
+from .operators import Symbol
 
 
 class NeedsValues(UnknownExtentError):

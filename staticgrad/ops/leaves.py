@@ -184,7 +184,7 @@ argument = define(
 
 def hyper(owner: dict[str, Any], key: str, graph: Any = None) -> Any:
     """`owner[key]`: the number itself in eager mode, in a graph (or while tracing) a leaf that reads it at each run."""
-    from ..operators import append, frontends, state
+    from .operators import append, frontends, state
 
     if frontends.tracing and state.tracer is not None:
         graph = state.tracer.graph

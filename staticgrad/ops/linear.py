@@ -11,7 +11,9 @@ import numpy as np
 from ..base.types import TensorType, broadcast_shapes, shape_text
 from ..errors import ShapeError
 from ..ir import Call, Gemm, Layout, Native, Node, Routine, collapse, define
-from ..operators import (
+from .batching import multilinear, multiplied
+from .operands import ndim_of
+from .operators import (
     F,
     Tensor,
     TensorLike,
@@ -25,8 +27,6 @@ from ..operators import (
     tensor_method,
     torch_function,
 )
-from .batching import multilinear, multiplied
-from .operands import ndim_of
 from .rules import of_products, unbroadcast
 from .shaping import expand_dims_op, squeeze_op
 

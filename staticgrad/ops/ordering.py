@@ -15,7 +15,12 @@ from ..base.dtypes import SHORT
 from ..base.types import FLOATING, TensorType, bool_, int64, normalize_axis, shape_text
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, Routine, define
-from ..operators import (
+from . import attributes as at
+from . import return_types
+from .batching import searched
+from .gathering import along_op
+from .operands import dtype_of, integer, ndim_of, operand
+from .operators import (
     F,
     Operators,
     Symbol,
@@ -29,11 +34,6 @@ from ..operators import (
     spelled,
     torch_function,
 )
-from . import attributes as at
-from . import return_types
-from .batching import searched
-from .gathering import along_op
-from .operands import dtype_of, integer, ndim_of, operand
 from .reductions import OVER, argmax_op, argmin_op, positions, reduced, shared_by_equals
 
 # sort -----------------------------------------------------------------------------------------------------------------

@@ -41,9 +41,9 @@ from ..ir import (
     derivation,
     node_name,
 )
-from ..operators import F, Operators, Symbol, append, apply
 from .batching import linear, multilinear
 from .leaves import constant_of
+from .operators import F, Operators, Symbol, append, apply
 
 Rule = Callable[..., Any]
 

@@ -20,7 +20,7 @@ import numpy as np
 from ..base.dtypes import HALF
 from ..base.types import TensorType, float32
 from ..ir import REGISTRY, Expand, OpDef, derivation
-from ..operators import Operators, apply
+from .operators import Operators, apply
 from .over_complex import STRUCTURAL
 
 Rule = Callable[..., Any]

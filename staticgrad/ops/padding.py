@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.types import TensorType, is_number
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
-from ..operators import F, Tensor, TensorLike, apply, composite, spelled
+from .operators import F, Tensor, TensorLike, apply, composite, spelled
 from .pointwise import saving_op
 from .settings import operand, size_text, whole_numbers
 from .shaping import backwards

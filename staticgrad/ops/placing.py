@@ -15,11 +15,11 @@ import numpy as np
 from ..base.types import INEXACT, TensorType, bool_, broadcast_shapes, int64, is_scalar, normalize_axis, shape_text
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Call, Copy, Layout, Native, Node, OpDef, Routine, define
-from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, routed, torch_function
 from .batching import linear, replaced
 from .gathering import along_op, bounded, gather_op, index_add_op, rows_infer, scatter_along_op, scatter_op
 from .indexing import _as_index as as_index
 from .operands import dtype_of, extent, extents, in_mode_of, integer, ndim_of, number_in
+from .operators import F, Operators, Tensor, apply, as_array, is_tensor, routed, torch_function
 from .rearranging import movedim
 from .scatter_reductions import reduced, reducible
 from .slicing import WHOLE, cut, written_op
@@ -467,6 +467,6 @@ def _rows_put(x: Any, keys: Sequence[Any], shape: tuple[int, ...], value: Any, a
 
 
 def frontend_tensor(x: Any) -> Any:
-    from ..operators import frontends
+    from .operators import frontends
 
     return x if isinstance(x, Operators) else frontends.tensor_class(x)

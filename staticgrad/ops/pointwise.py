@@ -31,7 +31,12 @@ from ..base.types import (
 )
 from ..errors import DivisionError, DTypeError
 from ..ir import Call, Expand, Layout, Native, Node, OpDef, OverComplex, Pointwise, Range, Routine, define
-from ..operators import (
+from . import attributes as at
+from . import complex_parts as parts
+from .batching import aligned, leading, linear
+from .gathering import index_check
+from .operands import brought, dtype_of
+from .operators import (
     NOBODY,
     ORDINARY,
     F,
@@ -52,11 +57,6 @@ from ..operators import (
     tensor_method,
     torch_function,
 )
-from . import attributes as at
-from . import complex_parts as parts
-from .batching import aligned, leading, linear
-from .gathering import index_check
-from .operands import brought, dtype_of
 from .over_complex import HOLOMORPHIC, holomorphic
 from .rules import (
     arithmetic,

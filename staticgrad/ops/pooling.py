@@ -17,10 +17,10 @@ from ..base.dtypes import SHORT
 from ..base.types import FLOATING, TensorType, shape_text
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, OpDef, Order, Routine, Scratch, define
-from ..operators import apply
 from . import attributes as at
 from .batching import folded, linear
 from .leaves import fits
+from .operators import apply
 from .pointwise import saved_with
 from .rules import floating, numeric
 from .settings import CHANNELS_LAST, Pair

@@ -22,8 +22,8 @@ from ..base.locks import lock
 from ..base.types import TensorType, int64
 from ..errors import ArgumentError
 from ..ir import REGISTRY, Cell, Graph, OpDef, Pointwise, define
-from ..operators import F, Symbol, append, apply, check_change, frontends, state
 from . import attributes as at
+from .operators import F, Symbol, append, apply, check_change, frontends, state
 from .rules import keep
 
 M0, M1, LOW, HALF = (np.array(number, np.uint64) for number in (0xD2511F53, 0xCD9E8D57, 0xFFFFFFFF, 32))

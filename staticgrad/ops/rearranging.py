@@ -9,9 +9,9 @@ import numpy as np
 
 from ..base.types import as_shape, broadcast_shapes, int64, normalize_axis
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Size, Symbol, Tensor, numpy_twin, routed, state, torch_function, viewed
-from ..operators.unknown_numbers import UnknownNumber
 from .operands import dtype_of, extent, integer, ndim_of, several
+from .operators import F, Size, Symbol, Tensor, numpy_twin, routed, state, torch_function, viewed
+from .operators.unknown_numbers import UnknownNumber
 from .shaping import reshape_like
 from .slicing import cut
 

@@ -25,7 +25,10 @@ from ..base.types import (
 )
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Expand, Extent, Node, OpDef, Range, Reduction, define
-from ..operators import (
+from . import attributes as at
+from .batching import linear, same_for_all
+from .operands import dtype_of, ndim_of
+from .operators import (
     NOBODY,
     ORDINARY,
     Cached,
@@ -44,9 +47,6 @@ from ..operators import (
     tensor_method,
     with_example,
 )
-from . import attributes as at
-from .batching import linear, same_for_all
-from .operands import dtype_of, ndim_of
 from .rules import boolean, floating, keep, over_axes
 
 Axes = tuple[int, ...]
@@ -341,7 +341,7 @@ def reducer(
     op: OpDef, doc: str, *twins: Callable[..., Any], name: str = "", example: str = "", cached: Cached = as_it_is
 ) -> None:
     """Make the op a public function in `F`, which these functions of NumPy reach too. example: "call -> result". cached: see
-    `operators/cached_calls.py`."""
+    `ops/operators/cached_calls.py`."""
     name = name or op.name
 
     def function(

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..base.types import as_shape, normalize_axis
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Tensor, apply, concrete, frontends, numpy_twin, routed, torch_function
 from .operands import extent, integer, ndim_of, operand, several
+from .operators import F, Tensor, apply, concrete, frontends, numpy_twin, routed, torch_function
 from .sized import in_graph, repeated, repeated_op
 from .slicing import cut
 

@@ -11,7 +11,7 @@ from ..base.dtypes import HALF
 from ..base.types import TensorType, bool_, broadcast_shapes, float32, int64, promote, to_float
 from ..errors import DTypeError
 from ..ir import REGISTRY, Node, OpDef, OverComplex, Pointwise, Range, define
-from ..operators import (
+from .operators import (
     NOBODY,
     NONE,
     ORDINARY,
@@ -198,7 +198,7 @@ def elementwise_op(
     name of its derivative, where that does not follow from `name`. batch: the batching rule, where that does not follow.
     complex: how it computes with complex numbers, where that does not follow; see `ops/over_complex.py`. example: "call ->
     result", for the docstring. words: names of the operands beside `input` and `other`. cached: see
-    `operators/cached_calls.py`; calls of functions of one operand take routes.
+    `ops/operators/cached_calls.py`; calls of functions of one operand take routes.
     """
     doc = with_example(doc, example) if example else doc
     vjps = (vjp,) if callable(vjp) else vjp

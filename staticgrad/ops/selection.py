@@ -10,7 +10,8 @@ from ..base.dtypes import as_dtype
 from ..base.types import TensorType, is_scalar, promote, shape_text
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OverComplex, Pointwise, define
-from ..operators import (
+from .operands import ndim_of, number_in
+from .operators import (
     Array,
     F,
     Operators,
@@ -26,7 +27,6 @@ from ..operators import (
     spelled,
     tensor_method,
 )
-from .operands import ndim_of, number_in
 from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
 

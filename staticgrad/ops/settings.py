@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.types import Shape
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Operators, Tensor, TensorLike, as_array
+from .operators import F, Operators, Tensor, TensorLike, as_array
 
 Pair = tuple[int, int]
 

@@ -25,7 +25,10 @@ from ..base.types import (
 )
 from ..errors import ArgumentError, ShapeError, StaticgradError
 from ..ir import Expand, Layout, Node, OpDef, View, define
-from ..operators import (
+from . import attributes as at
+from .batching import broadcast, linear, reshaped
+from .operands import ndim_of
+from .operators import (
     NOBODY,
     ORDINARY,
     Array,
@@ -45,9 +48,6 @@ from ..operators import (
     torch_function,
     viewed,
 )
-from . import attributes as at
-from .batching import broadcast, linear, reshaped
-from .operands import ndim_of
 from .reductions import repeated
 from .rules import unbroadcast
 

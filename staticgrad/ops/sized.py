@@ -14,11 +14,11 @@ import numpy as np
 from ..base.types import FLOATING, TensorType, bool_, broadcast_shapes, float64, int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OpDef, define
-from ..operators import F, Symbol, apply, concrete
 from . import attributes as at
 from .batching import one_by_one
 from .gathering import bounded, index_add_op
 from .operands import ndim_of, operand
+from .operators import F, Symbol, apply, concrete
 from .over_complex import LINEAR
 from .rules import keep
 

@@ -11,11 +11,11 @@ import numpy as np
 from ..base.types import TensorType, shape_text, type_of
 from ..errors import DTypeError, IndexRangeError, ShapeError
 from ..ir import REGISTRY, Call, Clear, Copy, Layout, Native, Node, OpDef, View, Window, define
-from ..operators import F, apply
-from ..operators.unknown_numbers import UnknownNumber
 from . import attributes as at
 from .batching import linear
 from .leaves import fits
+from .operators import F, apply
+from .operators.unknown_numbers import UnknownNumber
 
 Slices = tuple[Any, ...]
 """Per axis an int, which removes it, or the (start, stop, step) of a slice; axes that are not named stay whole."""

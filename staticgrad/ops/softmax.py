@@ -10,7 +10,9 @@ import numpy as np
 from ..base.types import Axis, DTypeLike, normalize_axes
 from ..errors import DTypeError
 from ..ir import Expand, Node, define
-from ..operators import (
+from . import attributes as at
+from .operands import ndim_of
+from .operators import (
     F,
     Symbol,
     Tensor,
@@ -23,8 +25,6 @@ from ..operators import (
     spelled,
     tensor_method,
 )
-from . import attributes as at
-from .operands import ndim_of
 from .over_complex import HOLOMORPHIC
 from .pointwise import ZERO
 from .reductions import MAXIMUM, OVER, Axes, max_op, reduced, reducer, spread, sum_op, tops, totals

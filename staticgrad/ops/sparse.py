@@ -15,9 +15,9 @@ import numpy as np
 from ..base.dtypes import TENSOR_NAMES, as_dtype
 from ..base.types import as_shape, get_default_dtype, int64, normalize_axes, normalize_axis, shape_text
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, IndexRangeError, ShapeError, UnsupportedError
-from ..operators import F, Operators, Tensor, frontends, is_tensor, torch_function
-from ..operators.sizes import Size
 from .data_dependent import made
+from .operators import F, Operators, Tensor, frontends, is_tensor, torch_function
+from .operators.sizes import Size
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}

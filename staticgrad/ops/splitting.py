@@ -10,8 +10,8 @@ import numpy as np
 
 from ..base.types import as_shape, integral, normalize_axis
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, routed, spelled, torch_function, viewed
 from .operands import extent, integer, ndim_of
+from .operators import F, Tensor, enter_as, is_tensor, numpy_twin, routed, spelled, torch_function, viewed
 from .sized import in_graph, narrowed
 from .slicing import cut
 

@@ -10,8 +10,8 @@ import numpy as np
 from ..base.dtypes import as_dtype
 from ..base.types import FLOATING, Axis, bool_, normalize_axes, part_dtype, shape_text, to_float
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Tensor, TensorLike, apply, composite, frontends, numpy_twin, torch_function
 from .operands import dtype_of, extents, ndim_of, operand
+from .operators import F, Tensor, TensorLike, apply, composite, frontends, numpy_twin, torch_function
 from .reductions import axes_of, count, root
 
 # variance -------------------------------------------------------------------------------------------------------------

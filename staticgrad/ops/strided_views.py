@@ -9,10 +9,10 @@ import numpy as np
 from ..base.types import TensorType, as_shape, normalize_axis
 from ..errors import ArgumentError, ShapeError
 from ..ir import Attribute, Layout, Node, View, define
-from ..operators import F, Tensor, apply, enter_as, frontends, numpy_twin, span_of, torch_function
 from . import attributes as at
 from .gathering import bounded, scatter_op
 from .operands import extent, integer, ndim_of
+from .operators import F, Tensor, apply, enter_as, frontends, numpy_twin, span_of, torch_function
 from .rearranging import movedim
 from .settings import operand
 from .slicing import cut

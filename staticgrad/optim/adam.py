@@ -9,9 +9,9 @@ import numpy as np
 from ..base.types import shape_text
 from ..eager import Tensor
 from ..errors import GradientError
-from ..operators import F, Symbol, apply
-from ..operators import Tensor as AnyTensor
 from ..ops.gathering import gather_op, index_add_op, scatter_op
+from ..ops.operators import F, Symbol, apply
+from ..ops.operators import Tensor as AnyTensor
 from ..ops.sparse_rows import first_of_op, rows_in_graph, rows_of
 from .groups import ParamGroup, above_zero, at_least_zero, only_real, two_below_one
 from .optimizer import Hyper, Named, Optimizer, Updated, hyperparameters, with_decay

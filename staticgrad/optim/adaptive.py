@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ArgumentError
-from ..operators import F
+from ..ops.operators import F
 from .groups import ParamGroup, any_number, at_least_zero, is_one_number
 from .optimizer import Hyper, Named, Optimizer, Updated, hyperparameters, with_decay
 

@@ -15,8 +15,8 @@ from ..eager.tensor import Structure
 from ..errors import ArgumentError, ArgumentTypeError
 from ..nn.module_hooks import HookHandle
 from ..nn.state_dict import Hooks
-from ..operators import F, MetaTensor, Operators, Symbol, check_change, frontends, state, warn_former
 from ..ops.leaves import hyper
+from ..ops.operators import F, MetaTensor, Operators, Symbol, check_change, frontends, state, warn_former
 from ..tracing.after_run import check_read
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from ..eager.sparse_gradients import DeferredGradient, SparseGradient
 from ..eager.tape import touch_all
 from ..eager.tensor import Structure
 from ..ir import REGISTRY, Cell, Graph, Pointwise
-from ..operators import F, Operators, Symbol, append, frontends, intercepted
 from ..ops.control.subgraph_tracing import copied
+from ..ops.operators import F, Operators, Symbol, append, frontends, intercepted
 from .groups import Member, ParamGroup
 
 if TYPE_CHECKING:

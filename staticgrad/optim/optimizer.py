@@ -27,9 +27,9 @@ from ..eager.inplace import check_writeable, replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GradientError, GraphError, NoDataError, ShapeError
 from ..nn.parameter import clear_gradients
-from ..operators import F, MetaTensor, Output, Symbol, check_change, frontends, state
-from ..operators import Tensor as AnyTensor
-from ..operators.meta import MEMORY
+from ..ops.operators import F, MetaTensor, Output, Symbol, check_change, frontends, state
+from ..ops.operators import Tensor as AnyTensor
+from ..ops.operators.meta import MEMORY
 from ..tracing.after_run import guard_read
 from .groups import (
     TITLES,

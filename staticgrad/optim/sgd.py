@@ -9,8 +9,8 @@ import numpy as np
 
 from ..base.number_limits import finfo
 from ..errors import ArgumentError
-from ..operators import F, Symbol
-from ..operators import Tensor as AnyTensor
+from ..ops.operators import F, Symbol
+from ..ops.operators import Tensor as AnyTensor
 from .groups import LEARNING_RATE, ParamGroup, any_number, is_one_number, only_real
 from .optimizer import Hyper, Named, Optimizer, Updated, hyperparameters, with_decay
 

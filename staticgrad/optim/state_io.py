@@ -14,7 +14,7 @@ from ..eager.inplace import replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, ShapeError
 from ..nn.state_dict import detached, snapshot
-from ..operators import Operators, as_array
+from ..ops.operators import Operators, as_array
 from .groups import ParamGroup
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ..eager.inplace import replace
 from ..errors import ArgumentError
 from ..nn.module import Module
 from ..nn.normalization_layers import _BatchNorm
-from ..operators import F
+from ..ops.operators import F
 from .lr_scheduler import LRScheduler
 from .lr_scheduler.decay import per_group
 from .optimizer import Optimizer

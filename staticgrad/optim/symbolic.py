@@ -11,7 +11,7 @@ from .. import static
 from ..base.types import get_default_dtype
 from ..eager import Tensor
 from ..errors import ArgumentError, GraphError
-from ..operators import F, Symbol
+from ..ops.operators import F, Symbol
 from ..static.graphs import element
 from .groups import Member, ParamGroup
 

@@ -16,8 +16,8 @@ from ..eager.tensor import Tensor
 from ..errors import GraphError, ShapeError, user_line
 from ..ir import REGISTRY, Expand, Node, lasting
 from ..ir.walks import postorder
-from ..operators import Symbol, append, control_of, frontends
-from ..operators.dispatch import no_capture
+from ..ops.operators import Symbol, append, control_of, frontends
+from ..ops.operators.dispatch import no_capture
 from .dependencies import control_dependencies
 from .feeds import frozen
 from .graphs import Captured, Graph, Kept, SourceRun

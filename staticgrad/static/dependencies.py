@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.types import TensorType, bool_
 from ..errors import GraphError, user_line
 from ..ir import REGISTRY, Graph, Node, OfGraph
-from ..operators import Symbol, Tensor, TensorLike, append, as_array, control_of, frontends, state
+from ..ops.operators import Symbol, Tensor, TensorLike, append, as_array, control_of, frontends, state
 from .graphs import element, get_default_graph
 
 if TYPE_CHECKING:

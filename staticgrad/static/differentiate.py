@@ -14,7 +14,7 @@ from ..autodiff.reverse import gradients as append_gradients
 from ..base.types import INEXACT
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError
-from ..operators import F, MaybeNone, Symbol, TensorLike, Tensors
+from ..ops.operators import F, MaybeNone, Symbol, TensorLike, Tensors
 from .graphs import Graph, element
 
 

@@ -14,9 +14,9 @@ from ..base.types import DTypeLike, Shape, ShapeLike, TensorType, UnrankedType, 
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, FeedError, ShapeError
 from ..ir import REGISTRY, Node
-from ..operators import Symbol, TensorLike, append, as_array
 from ..ops import pytree
 from ..ops.leaves import constant_of, fits
+from ..ops.operators import Symbol, TensorLike, append, as_array
 from ..ops.pytree import LEAF, Container, Structure, unflatten
 from .graphs import get_default_graph
 

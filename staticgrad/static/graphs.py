@@ -17,7 +17,7 @@ from ..eager.tape import Record
 from ..eager.tensor import Tensor
 from ..errors import GraphError
 from ..ir import Node
-from ..operators import Symbol, dispatch, state
+from ..ops.operators import Symbol, dispatch, state
 
 if TYPE_CHECKING:
     from .variables import Variable

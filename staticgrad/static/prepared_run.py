@@ -28,8 +28,8 @@ from ..eager.grad_mode import Mode, anomaly_begins, watches_nan
 from ..errors import FeedError, GraphError, MissingFeedError, StaticgradError, UninitializedError
 from ..ir import Cell, Node
 from ..ir import Graph as PureGraph
-from ..operators import Symbol
 from ..ops.communication import added, all_reduce_op, buckets, check_shard, communicate, from_owners, joined, parted, reduce_op
+from ..ops.operators import Symbol
 from .feeds import Feed, origin, rebuilder
 from .graphs import SourceRun
 

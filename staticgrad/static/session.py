@@ -15,7 +15,7 @@ from ..compiler.passes.rewrite import Pass, check_passes
 from ..compiler.passes.specialize import check_numerics
 from ..errors import ArgumentError, FeedError, GraphError
 from ..ir import Graph, Node
-from ..operators import Tensor, TensorLike, default_graph
+from ..ops.operators import Tensor, TensorLike, default_graph
 from .dependencies import defaults
 from .feeds import FedInParts, Feed, flatten, in_parts, is_flat
 from .graphs import element, using

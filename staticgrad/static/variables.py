@@ -16,9 +16,9 @@ from ..base.types import DTypeLike, category
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, GraphError, user_line
 from ..ir import NO_ATTRS, REGISTRY, Cell, Node
-from ..operators import F, Symbol, TensorLike, append, control_of, frontends, operand_of
-from ..operators import Tensor as AnyTensor
 from ..ops.leaves import fits
+from ..ops.operators import F, Symbol, TensorLike, append, control_of, frontends, operand_of
+from ..ops.operators import Tensor as AnyTensor
 from .dependencies import Operation, control_dependencies, evaluate, group, session_or_default
 from .feeds import constant, converted
 from .graphs import Graph, get_default_graph

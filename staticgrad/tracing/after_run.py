@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..operators import frontends, state
+from ..ops.operators import frontends, state
 
 Step = TypeVar("Step", bound=Callable[..., None])
 

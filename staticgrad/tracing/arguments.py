@@ -17,8 +17,8 @@ from ..eager.calls.kernels import row_major
 from ..eager.grad_mode import modes
 from ..eager.tensor import PublicTensor, Tensor
 from ..errors import TraceError
-from ..operators import Symbol, as_array
-from ..operators.unknown_numbers import NUMBERS
+from ..ops.operators import Symbol, as_array
+from ..ops.operators.unknown_numbers import NUMBERS
 from .containers import blank, native_class, refill, same_members, snapshot
 from .containers import key as plain_key
 from .effects import Former

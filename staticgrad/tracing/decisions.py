@@ -17,8 +17,8 @@ from ..eager.grad_mode import set_grad_enabled
 from ..errors import StaticgradError, TraceError
 from ..ir import Node, Region
 from ..ir.subgraph import interpret
-from ..operators import F, state
 from ..ops.decisions import DecisionMissed, decision_op
+from ..ops.operators import F, state
 from ..ops.random import generator
 from .traced import Traced
 

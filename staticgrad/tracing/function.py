@@ -22,8 +22,8 @@ from ..compiler.passes.rewrite import Pass, check_passes
 from ..compiler.passes.specialize import check_numerics
 from ..eager.grad_mode import modes, watches_nan
 from ..errors import AnomalyError, DataDependentError, GraphError, StaticgradError, TraceError
-from ..operators import Array, frontends, state
 from ..ops.decisions import DecisionMissed
+from ..ops.operators import Array, frontends, state
 from .arguments import CallArguments, Keywords, own_code, spread
 from .decisions import RoadRaises, outcomes_of
 from .mentions import UnknownState, warn_of_unknown_state

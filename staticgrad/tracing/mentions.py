@@ -29,8 +29,8 @@ from ..base.dtypes import ANY_DTYPE
 from ..base.number_limits import finfo, iinfo
 from ..eager.tensor import Tensor
 from ..errors import PACKAGE_DIR, TraceError, Where
-from ..operators import F, Symbol
-from ..operators.sizes import Size
+from ..ops.operators import F, Symbol
+from ..ops.operators.sizes import Size
 from .containers import each, pairs
 from .guards import MISSING, asks_user, body_of, has, is_a, look_up, namespace, order_of, own_value, static
 from .observer.access_log import AccessLog

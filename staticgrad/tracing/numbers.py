@@ -20,9 +20,9 @@ from ..compiler.passes.symbolic_extents import SymbolicExtent
 from ..eager.grad_mode import set_grad_enabled
 from ..errors import StaticgradError
 from ..ir import REGISTRY, Node
-from ..operators import F, append, as_array, state
-from ..operators.unknown_numbers import FLOAT, FUNCTIONS, NUMBERS, Expression, Numbers, UnknownNumber, closed, literal
 from ..ops.leaves import Source, argument
+from ..ops.operators import F, append, as_array, state
+from ..ops.operators.unknown_numbers import FLOAT, FUNCTIONS, NUMBERS, Expression, Numbers, UnknownNumber, closed, literal
 from ..ops.pointwise import cast
 from ..ops.reductions import sum_op
 from ..ops.shaping import reshape_op

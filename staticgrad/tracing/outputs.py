@@ -16,9 +16,9 @@ from ..compiler.passes.symbolic_extents import SymbolicExtent, Unfollowed
 from ..eager.tape import touch
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError
-from ..operators import F, Symbol, frontends, state
-from ..operators.sizes import Size
-from ..operators.unknown_numbers import Expression, UnknownNumber
+from ..ops.operators import F, Symbol, frontends, state
+from ..ops.operators.sizes import Size
+from ..ops.operators.unknown_numbers import Expression, UnknownNumber
 from ..ops.pytree import Container, dict_like, ordered
 from .effects import Former
 from .numbers import RunNumber, StateNumbers, exactly

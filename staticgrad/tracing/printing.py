@@ -8,7 +8,7 @@ from typing import Any
 
 from ..eager.grad_mode import no_grad
 from ..eager.tensor import Tensor
-from ..operators import F, frontends, state
+from ..ops.operators import F, frontends, state
 from .effects import Effect
 from .outputs import container
 from .traced import Traced

@@ -17,7 +17,6 @@ import numpy as np
 
 from ..autodiff import messages
 from ..autodiff.reverse import gradients
-from ..autograd.function import Function
 from ..base.locks import rlock
 from ..base.types import TensorType
 from ..compiler.passes.functionalize import FunctionalGraph, functionalize
@@ -30,7 +29,8 @@ from ..eager.tensor import Tensor, wrap
 from ..errors import GradientError, TraceError
 from ..ir import REGISTRY, Cell, Graph, Node
 from ..ir.walks import reached
-from ..operators import Symbol, append
+from ..namespaces.autograd.function import Function
+from ..ops.operators import Symbol, append
 from .traced import Traced
 from .traced_backward import cotangents, differentiating, hook_of_node, untracked
 

@@ -16,8 +16,8 @@ from ..eager.inplace import addresses
 from ..eager.tensor import Tensor
 from ..errors import TraceError, Where
 from ..ir import Node
-from ..operators import F, Symbol, apply
 from ..ops.gathering import gather_op, scatter_op
+from ..ops.operators import F, Symbol, apply
 from .segments.runs import Again
 from .traced import Alias, Traced
 

@@ -24,8 +24,8 @@ from ..eager.tape import tick, touch
 from ..eager.tensor import Structure, Tensor, wrap
 from ..errors import GraphError, StaticgradError, TraceError
 from ..ir import REGISTRY, Cell, Node, failing
-from ..operators import Symbol, append
 from ..ops.decisions import decision_op
+from ..ops.operators import Symbol, append
 from .arguments import ArrayKey, CallArguments, inference
 from .effects import Former
 from .numbers import Condition, NumberFeeds, NumberKey

@@ -16,7 +16,7 @@ from ..compiler.program import begin
 from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..errors import DataDependentError, DTypeError, StaticgradError, TraceError
-from ..operators import Symbol
+from ..ops.operators import Symbol
 from . import settings
 from .arguments import CONTAINERS, CallArguments, Keywords, parameter_names, spread
 from .arguments import difference as key_difference

@@ -20,7 +20,7 @@ import numpy as np
 from ..base.dtypes import SUPPORTED
 from ..eager.tensor import PublicTensor, Tensor
 from ..errors import TraceError
-from ..operators.unknown_numbers import NUMBERS, Expression, UnknownNumber
+from ..ops.operators.unknown_numbers import NUMBERS, Expression, UnknownNumber
 from .arguments import CONTAINERS, names_of, stand_in, taken_apart
 from .containers import ByIdentity, same
 from .containers import key as plain_key

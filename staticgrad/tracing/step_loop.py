@@ -19,7 +19,7 @@ from ..compiler.execute.many_runs import numbered, places, told
 from ..eager.grad_mode import INFERRED, INFERRING, modes
 from ..eager.tensor import PublicTensor, Structure, Tensor, wrap
 from ..errors import ArgumentError, StaticgradError
-from ..operators import as_array, frontends, state
+from ..ops.operators import as_array, frontends, state
 from .arguments import inference
 from .outputs import container, repeated, stacked
 from .state_inputs import Structure as State

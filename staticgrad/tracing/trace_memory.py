@@ -23,7 +23,7 @@ from ..eager.inplace import check_writeable
 from ..eager.tensor import Tensor
 from ..errors import TraceError, Where, user_line
 from ..ir import Layout, Node
-from ..operators import F, Symbol, layout_of, misuse
+from ..ops.operators import F, Symbol, layout_of, misuse
 from .guards import contents
 from .sharing import ADVICE, SharedView
 from .traced import Alias, DataAlias, Leaf, Traced, memory_node, met, no_extent

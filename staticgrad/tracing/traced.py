@@ -16,10 +16,10 @@ from ..eager.tape import Handle
 from ..eager.tensor import PublicTensor, Tensor
 from ..errors import DataDependentError, TraceError
 from ..ir import Graph, Node
-from ..operators import Count, F, GradFn, Index, Size, Symbol, TensorLike, count_of, misuse, retained, span_of, state
-from ..operators import Tensor as AnyTensor
-from ..operators.memory import in_rows
 from ..ops.indexing import as_read
+from ..ops.operators import Count, F, GradFn, Index, Size, Symbol, TensorLike, count_of, misuse, retained, span_of, state
+from ..ops.operators import Tensor as AnyTensor
+from ..ops.operators.memory import in_rows
 from ..ops.pointwise import stop_gradient_op
 from .observer.python_types import IGNORED, origin_of
 

@@ -20,9 +20,9 @@ from ..base.dtypes import SUPPORTED
 from ..compiler.passes.symbolic_extents import SymbolicExtent, now
 from ..errors import StaticgradError, TraceError
 from ..ir import Graph, Node
-from ..operators import F, Operators, Symbol, is_tensor, numpy_twin_of
-from ..operators.methods import fitted
-from ..operators.unknown_numbers import Expression, UnknownNumber
+from ..ops.operators import F, Operators, Symbol, is_tensor, numpy_twin_of
+from ..ops.operators.methods import fitted
+from ..ops.operators.unknown_numbers import Expression, UnknownNumber
 from .numbers import RunNumber
 from .traced import Traced, each_part, met
 

@@ -20,10 +20,10 @@ from ..eager.tape import FreedTensor, Record
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, Region
-from ..operators import F, Symbol, append, dispatch, flows, misuse, promotion, state, top_level
-from ..operators.node_names import PARTED, node_of
-from ..operators.unknown_numbers import UnknownNumber, closed
 from ..ops.leaves import constant_of
+from ..ops.operators import F, Symbol, append, dispatch, flows, misuse, promotion, state, top_level
+from ..ops.operators.node_names import PARTED, node_of
+from ..ops.operators.unknown_numbers import UnknownNumber, closed
 from ..ops.reductions import count
 from . import traced_backward
 from .handlers import caught

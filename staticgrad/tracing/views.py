@@ -19,9 +19,9 @@ from ..eager.item_assignment import fitting, places_named
 from ..eager.tensor import Tensor, unrecorded_view
 from ..errors import IndexRangeError, ShapeError
 from ..ir import Layout, Node, OpDef, View
-from ..operators import F, Symbol, apply, misuse
-from ..operators.memory import reshaped
 from ..ops.indexing import as_read
+from ..ops.operators import F, Symbol, apply, misuse
+from ..ops.operators.memory import reshaped
 from ..ops.placing import written
 from ..ops.sized import positions_op
 from .sharing import share

@@ -26,7 +26,7 @@ from ..eager.tape_graph import graph_of
 from ..errors import GradientError, StaticgradError, TraceError
 from ..ir import REGISTRY, Cell, Node
 from ..ir import Graph as IRGraph
-from ..operators import Operators, Symbol, append, frontends
+from ..ops.operators import Operators, Symbol, append, frontends
 from ..ops.pytree import flatten, ordered, paths, unflatten
 from ..static import Graph, Operation, Session, Variable, constant, global_variables_initializer, gradients, group, placeholder
 from ..tracing import CompiledFunction, compile

@@ -12,7 +12,7 @@ from ..eager.tape_graph import graph_of
 from ..errors import ArgumentError, GraphError
 from ..ir import Graph, Node, text
 from ..ir.text import backward_part, outputs_of
-from ..operators import Symbol
+from ..ops.operators import Symbol
 from .grouping import by_kernel, by_module, groups_of, titles
 
 if TYPE_CHECKING:

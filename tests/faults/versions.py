@@ -59,7 +59,7 @@ PROGRAM = textwrap.dedent("""
 def other(folder: Path) -> Path:
     """A copy of the package with another version, and with a kernel's source that differs by a comment."""
     shutil.copytree(ROOT / "staticgrad", folder / "staticgrad", ignore=shutil.ignore_patterns("__pycache__"))
-    file = folder / "staticgrad" / "version.py"
+    file = folder / "staticgrad" / "namespaces" / "version.py"
     text = file.read_text(encoding="utf-8")
     changed = re.sub(r'"\d+\.\d+\.\d+[^"]*"', '"0.0.1"', text, count=1)
     assert changed != text, text

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import subprocess
 import sys
 import textwrap
 import warnings
 
 import pytest
+from staticgrad.utils.data import RandomSampler
 
 import staticgrad as sg
 from staticgrad import nn, optim
-from staticgrad.utils.data import RandomSampler
+from staticgrad.interchange.serialization.storages import SerializationError
+from staticgrad.namespaces.paths import HOMES, home
 from tests.helpers import assert_close
 
 
@@ -163,3 +166,26 @@ def test_a_sampler_without_end_is_drawn_in_pieces():
 
 def test_a_module_that_is_made_on_demand_can_be_imported():
     assert importlib.import_module("staticgrad.onnx").export is sg.onnx.export
+
+
+@pytest.mark.parametrize("path", [*HOMES, "autograd.function", "func.derivatives", "serialization.files", "utils.data"])
+def test_a_module_has_its_public_name_and_that_of_its_place(path):
+    assert importlib.import_module(f"staticgrad.{path}") is importlib.import_module(f"staticgrad.{home(path)}")
+
+
+def test_modules_are_found_under_either_name_first():
+    """In new processes. The second name makes no second module."""
+    for first, second in (("autograd.function", home("autograd.function")), (home("func.modules"), "func.modules")):
+        program = f"""
+            import importlib, sys, staticgrad
+            one, two = importlib.import_module("staticgrad.{first}"), importlib.import_module("staticgrad.{second}")
+            assert one is two
+            assert staticgrad.autograd.Function is staticgrad.namespaces.autograd.function.Function
+        """
+        subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=120)
+
+
+def test_pickles_name_modules_as_they_were():
+    data = pickle.dumps(SerializationError, 0).replace(b"staticgrad.interchange.serialization", b"staticgrad.serialization")
+    assert b"staticgrad.serialization.storages" in data
+    assert pickle.loads(data) is SerializationError

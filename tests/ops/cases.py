@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import staticgrad.distributions
+from staticgrad.operators import F, apply
 
 import staticgrad as sg
 import staticgrad.distributed  # these have ops of their own
-import staticgrad.distributions
 from staticgrad.ir import REGISTRY
-from staticgrad.operators import F, apply
 from staticgrad.ops.attention import attention, attention_softmax
 from tests.helpers import Arg, boolean, integer, positive, real
 from tests.ops import complex_cases, torch_cases, window_cases
@@ -860,7 +860,7 @@ EXEMPT = {
     ),
     "update": "an assign: tests/static/test_variables.py",
     "deferred": "written in other ops when sizes are known: tests/ops/test_deferred.py, tests/compat/test_tf1.py",
-    **dict.fromkeys(("custom_call", "custom_output"), "rules of the user's own: tests/autograd/test_function.py"),
+    **dict.fromkeys(("custom_call", "custom_output"), "rules of the user's own: tests/namespaces/autograd/test_function.py"),
     "watch": "calls a function of Python: tests/compat/test_tf1_core.py",
     "as_written": "a note beside the result of a loop, for strict numerics: tests/control/test_strict.py",
     "read": "an effect: tests/static",

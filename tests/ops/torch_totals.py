@@ -20,8 +20,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import staticgrad as sg
 from staticgrad.operators import Symbol
+
+import staticgrad as sg
 from tests.ops import test_torch_ops, torch_samples
 
 REFUSALS = (

@@ -14,16 +14,16 @@ from ...base.signals import module
 from ...base.types import FLOATING, TensorType, UnrankedType, bool_, float64, normalize_axis
 from ...compiler.backend.cpu import ARM, X86
 from ...distributed import get_rank, get_world_size, init_process_group, is_initialized
-from ...distributions.utils import gamma_quantile
 from ...errors import ArgumentError, GraphError, IndexRangeError, StaticgradError, UnknownExtentError, user_line
-from ...functional import cross_entropy, pad
-from ...functional import log_softmax as functional_log_softmax
-from ...functional import silu as torch_silu
 from ...interchange.graph_json import from_json, to_json
 from ...ir import REGISTRY, Node, OpDef
 from ...ir.walks import postorder, reached
+from ...namespaces.distributions.utils import gamma_quantile
+from ...namespaces.functional import cross_entropy, pad
+from ...namespaces.functional import log_softmax as functional_log_softmax
+from ...namespaces.functional import silu as torch_silu
 from ...namespaces.modules import enter_paths
-from ...operators import F, Symbol, apply, control_of, dispatch, has_rank, state
+from ...namespaces.utils.tensorboard.writer import fill_histogram, fill_image, fill_text, protocol
 from ...ops import pytree
 from ...ops.communication import all_gather_op, all_reduce_op, buckets, communicate, joined, parted
 from ...ops.cumulative import running_product
@@ -35,6 +35,7 @@ from ...ops.gathering import bounded
 from ...ops.known_values import value_of
 from ...ops.leaves import fits
 from ...ops.linear_algebra.triangular_systems import triangular
+from ...ops.operators import F, Symbol, apply, control_of, dispatch, has_rank, state
 from ...ops.pytree import Container, unflatten
 from ...ops.random import DrawPosition, OwnGenerator, next_place, normal_op, seeded_normal_op, seeded_uniform_op, stream_seed
 from ...ops.random import uniform_op as uniform_op
@@ -48,7 +49,6 @@ from ...static.feeds import Feed, flatten, placeholder_of
 from ...static.graphs import SourceRun, begin_default_graph, element, using
 from ...static.graphs import named as node_named
 from ...static.variables import updated
-from ...utils.tensorboard.writer import fill_histogram, fill_image, fill_text, protocol
 
 __all__ = [
     "ARM", "ArgumentError", "Condition", "Container", "Definition", "Effect", "F", "FLOATING", "Feed", "GraphError",

@@ -16,8 +16,8 @@ import numpy as np
 
 from ...base.types import bool_
 from ...ir import REGISTRY, Cell, Copy, Gemm, Graph, Layout, Node, Reduction, Subgraph
-from ...ops.control.loop_operands import LoopOperands
 from ...ops.control.subgraph_tracing import copied, twin
+from ...ops.operands import LoopOperands
 from ..backend.abi import ENTER, GO, LOOP_WORDS, REPEAT, UNLESS
 from ..fusion.broadcast_rank import FULL, ROW, origin
 from ..fusion.epilogue import fuse_epilogues

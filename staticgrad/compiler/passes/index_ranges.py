@@ -13,7 +13,7 @@ import numpy as np
 
 from ...base.types import TensorType, int64
 from ...ir import REGISTRY, Graph, Index, Node, Range, Region, Result, Subgraph, View
-from ...ops.control.loop_operands import LoopOperands
+from ...ops.operands import LoopOperands
 from ...ops.rules import joint
 
 Types = Mapping[Node, TensorType]

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from ...ir import REGISTRY, Extent, Graph, Index, Native, Node, Pointwise, Reduction, Region, Result, Subgraph, View, may_fail
 from ...ir.walks import reached
-from ...operators import F, Symbol, apply, lines_of
-from ...ops.control.loop_operands import LoopOperands
 from ...ops.control.subgraph_tracing import copied, parameter, twin
+from ...ops.operands import LoopOperands
+from ...ops.operators import F, Symbol, apply, lines_of
 from ...ops.rewrites.loop_rules import AT_ONCE, SUMMED, Rule, terms
 
 

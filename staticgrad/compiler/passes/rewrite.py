@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from ...errors import ArgumentError, CompileError, StaticgradError
 from ...ir import REGISTRY, Graph, Node
 from ...ir.text import verify
-from ...operators import Symbol, apply, lines_of, state
+from ...ops.operators import Symbol, apply, lines_of, state
 from ...ops.rewrites import RewriteRule
 from .specialize import copy, rebuild
 

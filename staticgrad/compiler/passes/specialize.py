@@ -13,9 +13,9 @@ from typing import Any
 from ...base.types import SingletonType, TensorType, TupleType
 from ...errors import ArgumentError, StaticgradError
 from ...ir import REGISTRY, Expand, Graph, Node, OpDef, OverComplex, Reduction, View
-from ...operators import F, Symbol, apply, frontends, lines_of, located
 from ...ops.deferred import Asked, has_deferred, placed
 from ...ops.known_values import NeedsValues, Values
+from ...ops.operators import F, Symbol, apply, frontends, lines_of, located
 from ...ops.shaping import reshape_op
 
 Rewrite = Callable[[Graph, Node, tuple[Node, ...]], Node]

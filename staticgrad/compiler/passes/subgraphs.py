@@ -8,8 +8,8 @@ from typing import Any
 from ...base.types import StackType, TensorType
 from ...ir import Deferred, Graph, Node, Region, Result, Subgraph
 from ...ir.walks import reached
-from ...ops.control.loop_operands import LoopOperands, trip_count
 from ...ops.control.subgraph_tracing import copied, twin
+from ...ops.operands import LoopOperands, trip_count
 from .loop_builder import LoopBuilder, hoist_invariants, result_of, subgraph
 from .specialize import copy
 

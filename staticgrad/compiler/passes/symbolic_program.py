@@ -15,11 +15,11 @@ import numpy as np
 from ...base.types import OpenType, StackType, TensorType, TupleType
 from ...ir import REGISTRY, Attribute, Cell, Graph, Literal, Node, OpDef, OverComplex, Subgraph, may_fail
 from ...ir.subgraph import evaluate
-from ...operators import Symbol, lines_of
 from ...ops.control.subgraph_tracing import twin
 from ...ops.deferred import has_deferred
 from ...ops.known_values import NeedsValues, value_operands
 from ...ops.leaves import Source
+from ...ops.operators import Symbol, lines_of
 from ...ops.rewrites.selected_rows import Rows, selected, whole
 from .functionalize import FunctionalGraph
 from .symbolic_extents import Conditions, Filler, Unfollowed, has_extents

@@ -14,7 +14,7 @@ import numpy as np
 from ...base.communicators import EXHAUSTED, IDLE, OTHERS_EXHAUSTED, STOPS, DistError, Joinable, JoinConfig, JoinHook
 from ...eager import tensor
 from ...errors import ArgumentError
-from ...operators import state
+from ...ops.operators import state
 from ..collectives import Work, all_reduce
 from ..process_groups import get_rank, member
 

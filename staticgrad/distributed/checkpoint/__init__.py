@@ -6,10 +6,9 @@ checkpoint that was complete. Another number of processes loads it alike.
 """
 
 from ...namespaces.modules import refusing
-from .index import BytesStorageMetadata, ChunkStorageMetadata, Metadata, Shard, TensorStorageMetadata
+from .index import BytesStorageMetadata, ChunkStorageMetadata, Metadata, Shard, Stateful, TensorStorageMetadata
 from .state_dict_loader import CheckpointException, DefaultLoadPlanner, FileSystemReader, load
 from .state_dict_saver import DefaultSavePlanner, FileSystemWriter, async_save, save
-from .stateful import Stateful
 
 __all__ = [
     "BytesStorageMetadata", "CheckpointException", "ChunkStorageMetadata", "DefaultLoadPlanner", "DefaultSavePlanner",

@@ -1,4 +1,4 @@
-"""The index of a checkpoint: which files have which parts of which tensors, and the values that are no tensors.
+"""What is saved, and the index of a checkpoint: which files have which parts of which tensors, and values that are no tensors.
 
 A nesting of dicts is flat in it. The name of a value is its path with points between the keys, as in PyTorch.
 """
@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -17,12 +17,28 @@ from ...base.records import record
 from ...base.types import shape_text
 from ...eager import Tensor
 from ...errors import ArgumentError
-from ...serialization.files import Table, restored
-from ...serialization.storages import SerializationError
+from ...interchange.serialization.files import Table, restored
+from ...interchange.serialization.storages import SerializationError
 
 FILE = "model.safetensors.index.json"
 """The name under which other libraries look for the index of several safetensors files."""
 Keys: TypeAlias = tuple[str | int, ...]
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """An object with state: a module, an optimizer, or one of the program's own."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state, as nested dicts."""
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over such a state."""
+
+
+def state_of(found: Stateful) -> dict[str, Any]:
+    """The state of an object; this process's part of one whose state is divided."""
+    return getattr(found, "sharded_state_dict", found.state_dict)()
 
 
 class Shard:

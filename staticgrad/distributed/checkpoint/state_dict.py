@@ -13,7 +13,7 @@ from typing import Any
 from ...errors import ArgumentError
 from ..collectives import broadcast_object_list
 from ..process_groups import get_rank, is_initialized
-from .stateful import state_of
+from .index import state_of
 
 __all__ = [
     "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",

@@ -14,13 +14,12 @@ from ...eager import Tensor
 from ...eager.conversion import from_numpy
 from ...eager.grad_mode import no_grad
 from ...errors import ArgumentError, ShapeError
-from ...safetensors import safe_open
-from ...serialization.storages import SerializationError
+from ...interchange.serialization.safetensors import safe_open
+from ...interchange.serialization.storages import SerializationError
 from ..collectives import broadcast_object_list, cut
 from . import index
-from .index import BytesStorageMetadata, Keys, Metadata, Shard, TensorStorageMetadata
+from .index import BytesStorageMetadata, Keys, Metadata, Shard, Stateful, TensorStorageMetadata
 from .state_dict_saver import ALONE, folder_of, group_of, states, together
-from .stateful import Stateful
 
 
 class CheckpointException(SerializationError):

@@ -19,13 +19,12 @@ from ...base.files import replacing
 from ...base.types import shape_text
 from ...eager import Tensor
 from ...errors import ArgumentError, ShapeError
-from ...safetensors import to_bytes
-from ...serialization.storages import SerializationError
+from ...interchange.serialization.safetensors import to_bytes
+from ...interchange.serialization.storages import SerializationError
 from ..collectives import all_gather_object, cut
 from ..process_groups import is_initialized, member
 from . import index
-from .index import BytesStorageMetadata, ChunkStorageMetadata, Keys, Metadata, Shard, TensorStorageMetadata
-from .stateful import Stateful, state_of
+from .index import BytesStorageMetadata, ChunkStorageMetadata, Keys, Metadata, Shard, Stateful, TensorStorageMetadata, state_of
 
 OWN = r"[0-9a-f]{16}-\d{5}-of-\d{5}\.safetensors"
 """Names of the processes' files: an own one for each checkpoint, so no file that an index names is written again."""

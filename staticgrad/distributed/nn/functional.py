@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import ShapeError
-from ...operators import F
 from ...ops import communication as ops
 from ...ops.communication import communicate
+from ...ops.operators import F
 from ..process_groups import member, place_of
 
 __all__ = ["all_gather", "all_reduce", "all_to_all", "broadcast", "reduce", "reduce_scatter"]

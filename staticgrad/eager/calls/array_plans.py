@@ -21,8 +21,8 @@ from ...base.signals import module
 from ...base.types import TensorType, TupleType
 from ...errors import ArgumentError
 from ...ir import REGISTRY, Cell, Deferred, Graph, Native, Node, Reduction, Region, Window
-from ...ops.control.loop_operands import LoopOperands, trip_count
 from ...ops.linear import product_of
+from ...ops.operands import LoopOperands, trip_count
 from ...ops.pointwise import WRITING
 from ...ops.slicing import interval_of
 from ..grad_mode import modes

@@ -11,7 +11,7 @@ from ...base.dtypes import FLOATS
 from ...base.signals import module
 from ...ir import Expand, Extent, Graph, Index, Node, Pointwise, Region, Result, View
 from ...ir.walks import reached
-from ...operators import Symbol
+from ...ops.operators import Symbol
 from ..backward_graphs import moved_from
 from ..grad_mode import modes
 from ..sparse_gradients import sparse_gradient_of
@@ -21,7 +21,7 @@ from .kernels import NONE, Computation, program_of, requests
 from .op_calls import family_of, placeholders
 
 if TYPE_CHECKING:
-    from ...operators import OpenNumbers
+    from ...ops.operators import OpenNumbers
 
 
 def program(

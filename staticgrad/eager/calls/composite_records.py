@@ -13,7 +13,7 @@ from ...autodiff import messages
 from ...base.types import INEXACT
 from ...errors import GradientError
 from ...ir import Expand, OpDef
-from ...operators.node_names import node_of
+from ...ops.operators.node_names import node_of
 from ..backward_hooks import Cotangents
 from ..tape import FreedTensor, Memory, Named, Record, edge
 from ..tensor import PublicTensor

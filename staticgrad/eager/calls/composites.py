@@ -21,7 +21,7 @@ from ...autodiff.pull import by_rules
 from ...base import types
 from ...base.signals import module
 from ...ir import REGISTRY, Expand, OpDef
-from ...operators import (
+from ...ops.operators import (
     NOBODY,
     ORDINARY,
     Operators,
@@ -35,7 +35,7 @@ from ...operators import (
     state,
     taken,
 )
-from ...operators.node_names import node_of
+from ...ops.operators.node_names import node_of
 from ..backward import grad
 from ..backward_hooks import Cotangents
 from ..execution import own

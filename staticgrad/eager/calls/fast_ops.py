@@ -12,10 +12,10 @@ import numpy as np
 
 from ...base.types import ALL_AXES, DTypeLike, ShapeLike, int64, normalize_axes
 from ...ir import NO_ATTRS, REGISTRY, Reduction
-from ...operators import NOBODY, F, foreign, frontends, routed, taken, takes_over
-from ...operators import Tensor as AnyTensor
-from ...operators.node_names import NAMES
 from ...ops.indexing import PLAIN, bounds
+from ...ops.operators import NOBODY, F, foreign, frontends, routed, taken, takes_over
+from ...ops.operators import Tensor as AnyTensor
+from ...ops.operators.node_names import NAMES
 from ...ops.reductions import chosen, kept
 from ..execution import FLOATS, number, result
 from ..grad_mode import INFERRING, mark_inference, modes

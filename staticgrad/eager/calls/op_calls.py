@@ -12,8 +12,8 @@ from ...autodiff.pull import by_rules
 from ...base.dtypes import FLOATS
 from ...base.types import TensorType, float32, int64
 from ...ir import REGISTRY, Expand, Graph, Native, Node, OpDef, Pointwise, Reduction
-from ...operators import F, Symbol, append
 from ...ops.gathering import rows_named
+from ...ops.operators import F, Symbol, append
 from ...ops.sparse_rows import note
 from ..grad_mode import Mode, modes
 from ..tape import Record

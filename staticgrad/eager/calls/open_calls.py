@@ -2,8 +2,8 @@
 
 A number among the arguments is part of a call's key: most are the same in all calls, and constants make simpler kernels. Where
 calls come with ever other values of a number, such as a rate that is annealed, one plan serves them all: the function is called
-with open numbers (`operators/unknown_numbers.py`), and the plan is fed with what it computes of them. A number whose value the
-function needs, as for an attribute of an op, stays part of the key.
+with open numbers (`ops/operators/unknown_numbers.py`), and the plan is fed with what it computes of them. A number whose value
+the function needs, as for an attribute of an op, stays part of the key.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from ...base.signals import module
 from ...base.tables import Bounded
 from ...ir import OpDef
-from ...operators import OpenNumbers
+from ...ops.operators import OpenNumbers
 from ..grad_mode import modes
 from ..tensor import Tensor
 from .composite_records import Form

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.dtypes import ANY_DTYPE
 from ...ir import OpDef
-from ...operators import no_route
+from ...ops.operators import no_route
 from ..grad_mode import modes
 from . import call_cache
 from .call_cache import CallCache, by_numpy, shared

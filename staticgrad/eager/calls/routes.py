@@ -18,8 +18,8 @@ import numpy as np
 
 from ...base.types import INEXACT
 from ...ir import NO_ATTRS, Graph, Node, Region
-from ...operators import Symbol, frontends, no_route
-from ...operators.node_names import NodeName
+from ...ops.operators import Symbol, frontends, no_route
+from ...ops.operators.node_names import NodeName
 from ..execution import link, recover
 from ..grad_mode import INFERRED, INFERRING, mark_inference, modes
 from ..tape import ALONE, Named, Record, tick

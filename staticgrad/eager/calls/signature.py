@@ -12,7 +12,7 @@ from typing import Any
 
 from ...base.dtypes import CLASSES
 from ...ir import OpDef
-from ...operators import Size
+from ...ops.operators import Size
 from ..tensor import PublicTensor, Tensor
 
 Signature = list[Any]

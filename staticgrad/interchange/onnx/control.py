@@ -9,7 +9,7 @@ import numpy as np
 
 from ...eager import Tensor
 from ...errors import ArgumentError, TraceError
-from ...operators import F, Symbol
+from ...ops.operators import F, Symbol
 from .records import READERS, NodeContext, Reader, T, reader
 
 

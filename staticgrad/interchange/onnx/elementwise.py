@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...operators import F
+from ...ops.operators import F
 from .records import READERS, NodeContext, Reader, T, dtype_of, one_to_one, reader
 from .shapes import ints
 

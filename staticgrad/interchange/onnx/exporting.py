@@ -15,8 +15,8 @@ from ...eager import Tensor
 from ...errors import ArgumentError, GraphError, ShapeError
 from ...ir import Graph, Node
 from ...nn import Module
-from ...operators import Symbol
 from ...ops.control.subgraph_tracing import symbol
+from ...ops.operators import Symbol
 from ...ops.pytree import flatten
 from ...static import Graph as StaticGraph
 from ...static import get_default_session, placeholder

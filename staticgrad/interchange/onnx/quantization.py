@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import DTypeError
-from ...operators import F
+from ...ops.operators import F
 from .elementwise import integer_product, whole
 from .records import T, dtype_of, reader
 from .windows import conv

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...base.dtypes import BFLOAT16, as_dtype
 from ...errors import DTypeError
-from ...operators import F
+from ...ops.operators import F
 
 T = Any
 """An input or result of a node: a tensor of any mode, the array of a value that is known when the node is read, None for an

@@ -10,7 +10,7 @@ import numpy as np
 from ... import fft
 from ...eager import rand, randn
 from ...errors import ArgumentError
-from ...operators import F
+from ...ops.operators import F
 from ...ops.random import Generator
 from .elementwise import like
 from .records import READERS, NodeContext, T, dtype_of, reader

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
-from ...functional import pad as pad_edges
 from ...ir import REGISTRY
-from ...operators import F, apply
+from ...namespaces.functional import pad as pad_edges
+from ...ops.operators import F, apply
 from .records import READERS, NodeContext, Reader, T, dtype_of, reader
 
 READERS["", "Identity"] = Reader("Identity", lambda x: x, raw=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ... import functional
 from ...errors import ArgumentError
-from ...functional import grid_sample, local_response_norm
-from ...operators import F
+from ...namespaces import functional
+from ...namespaces.functional import grid_sample, local_response_norm
+from ...ops.operators import F
 from .elementwise import like, whole
 from .records import NodeContext, T, reader
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import Node, Subgraph
-from ...ops.control.loop_operands import LoopOperands
+from ...ops.operands import LoopOperands
 from .records import CODES
 from .writing import Name, Scope, UnwrittenError, static_shape, value_info, writer
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...errors import DTypeError, ShapeError, StaticgradError
 from ...ir import Expand, Extent, Graph, Node, Subgraph
-from ...operators import Symbol, lines_of
 from ...ops.control.subgraph_tracing import parameter
+from ...ops.operators import Symbol, lines_of
 from .records import CODES
 
 Name = str

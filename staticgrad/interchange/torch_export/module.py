@@ -17,7 +17,7 @@ from ...nn import GRU, LSTM, RNN, Module
 from ...nn import functional as nn_functional
 from ...nn.parameter import mark
 from ...nn.recurrent import recurrence
-from ...operators import F, Symbol
+from ...ops.operators import F, Symbol
 
 # PyTorch's operators as functions here. Most are found by their name, as functions and methods have PyTorch's; this table has
 # those whose name or arguments differ.

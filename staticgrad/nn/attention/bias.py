@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...eager.creation import tensor
-from ...operators import Tensor
+from ...ops.operators import Tensor
 
 __all__ = ["causal_lower_right", "causal_upper_left"]
 

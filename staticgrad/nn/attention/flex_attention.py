@@ -14,8 +14,8 @@ import numpy as np
 
 from ...eager.creation import tensor
 from ...errors import ArgumentError, ShapeError
-from ...functional.attention import default_scale
-from ...operators import F, Tensor, TensorLike
+from ...namespaces.functional.attention import default_scale
+from ...ops.operators import F, Tensor, TensorLike
 from ...ops.settings import operand, size_text
 
 __all__ = [

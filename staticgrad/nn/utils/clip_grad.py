@@ -10,7 +10,7 @@ import numpy as np
 
 from ...eager import Tensor, no_grad
 from ...errors import GradientError
-from ...operators import F, Operators
+from ...ops.operators import F, Operators
 
 
 def _listed(tensors: Any) -> list[Any]:

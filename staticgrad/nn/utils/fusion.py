@@ -6,8 +6,8 @@ import copy
 from typing import Any, TypeVar
 
 from ...errors import ArgumentError
-from ...operators import F
-from ...operators import Tensor as AnyTensor
+from ...ops.operators import F
+from ...ops.operators import Tensor as AnyTensor
 from ..module import Module
 from ..parameter import Parameter
 

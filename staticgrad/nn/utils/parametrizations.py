@@ -11,7 +11,7 @@ from ...base.number_limits import finfo
 from ...base.types import normalize_axis, shape_text
 from ...eager import Tensor, no_grad
 from ...errors import ArgumentError, ShapeError
-from ...operators import F
+from ...ops.operators import F
 from ..module import Module
 from .parametrize import is_parametrized, register_parametrization
 

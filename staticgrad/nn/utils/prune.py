@@ -14,8 +14,8 @@ import numpy as np
 
 from ...eager import no_grad, rand, tensor
 from ...errors import ArgumentError
-from ...operators import F
 from ...ops.linear_algebra.norms import vector_norm
+from ...ops.operators import F
 from ..module import Module
 from ..parameter import Parameter
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...eager import no_grad
 from ...errors import ArgumentError
-from ...operators import warn_former
+from ...ops.operators import warn_former
 from ..module import Module
 from ..parameter import Parameter
 from .parametrizations import SingularVectors, as_matrix, check_iterations, norm_except

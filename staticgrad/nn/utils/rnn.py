@@ -9,7 +9,7 @@ import numpy as np
 
 from ...eager.creation import tensor
 from ...errors import ArgumentError, ShapeError
-from ...operators import F
+from ...ops.operators import F
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence",

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from ...ir import REGISTRY, Graph, Node
 from ...ir.walks import reached
-from ...operators import Symbol, append, control_of, state
 from ..decisions import nothing
+from ..operators import Symbol, append, control_of, state
 
 
 class Resolved(NamedTuple):

@@ -11,8 +11,8 @@ import numpy as np
 from ...base.types import UnrankedType, shape_text
 from ...errors import ArgumentError, DTypeError, ShapeError, TransformError
 from ...ir import Graph
-from ...operators import F, Level, Lifted, Symbol, as_array, frontends, state
 from ..leaves import fits
+from ..operators import F, Level, Lifted, Symbol, as_array, frontends, state
 from ..pytree import flatten, text, unflatten
 
 # where it runs -----------------------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ import numpy as np
 from ...base.types import TensorType, UnrankedType, bool_, shape_text
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ir import REGISTRY, Node, Subgraph
-from ...operators import F, Operators, Output, Symbol, Tensor, TensorLike, apply, has_rank, public, state
 from ..deferred import Definition, defer, written_nodes
 from ..known_values import KNOWN, computed, decided, value_of
 from ..leaves import fits
+from ..operators import F, Operators, Output, Symbol, Tensor, TensorLike, apply, has_rank, public, state
 from ..pytree import flatten, paths, text, unflatten
 from ..random import stream
 from . import carries

@@ -18,8 +18,8 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ir import Region, Result, Subgraph, define
 from .. import attributes as at
 from ..leaves import fits
+from ..operands import LoopOperands, Parts, trip_count
 from ..rules import keep
-from .loop_operands import LoopOperands, Parts, trip_count
 from .vjp import branch_vjp, loop_vjp
 
 

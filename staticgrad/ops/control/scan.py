@@ -10,14 +10,14 @@ import numpy as np
 from ...base.types import INEXACT, TensorType
 from ...errors import ArgumentError, ShapeError
 from ...ir import REGISTRY, Graph
-from ...operators import Carry, F, Output, Symbol, apply, public
 from ..broadcasting import as_written
+from ..operands import trip_count
+from ..operators import Carry, F, Output, Symbol, apply, public
 from ..pytree import flatten, paths, text, unflatten
 from ..random import stream
 from . import carries
 from .branch_effects import assign_results, current_values
 from .carries import InGraph, check_callable, check_carries, check_structure, eager_tensors, graph_for, iterations, own
-from .loop_operands import trip_count
 from .subgraph_tracing import COUNTER, Draws, Traced, outputs, symbol
 
 

@@ -19,7 +19,7 @@ from ...base.types import TensorType
 from ...errors import GraphError
 from ...ir import REGISTRY, Graph, Node, Subgraph, may_fail
 from ...ir.walks import postorder, reached
-from ...operators import Symbol, append, apply, state
+from ..operators import Symbol, append, apply, state
 from ..pytree import flatten
 from ..random import STREAMS, next_place, stream_op
 from .branch_effects import assigned_variables, effects_of, ordered, resolved

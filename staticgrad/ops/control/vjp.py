@@ -14,8 +14,8 @@ from typing import Any
 from ...base.types import INEXACT, StackType, TensorType, TupleType
 from ...ir import REGISTRY, Extent, Graph, Index, Node, Pointwise, Subgraph, View
 from ...ir.walks import reached
-from ...operators import F, Lifted, Symbol, apply, frontends, state
-from .loop_operands import LoopOperands, Parts
+from ..operands import LoopOperands, Parts
+from ..operators import F, Lifted, Symbol, apply, frontends, state
 from .subgraph_tracing import copied, outputs, parameter, twin
 
 CHEAP = 2

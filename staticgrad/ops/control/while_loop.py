@@ -11,11 +11,11 @@ import numpy as np
 from ...base.types import Shape, TensorType, UnrankedType, bool_, int64, shape_text
 from ...errors import ArgumentError, GraphError, ShapeError
 from ...ir import REGISTRY, Graph, Node, Subgraph
-from ...operators import Array, F, Lifted, Symbol, Tensor, TensorLike, apply, has_rank, public, state
 from ..broadcasting import as_written
 from ..deferred import Definition, defer, values_read, written_body, written_nodes
 from ..known_values import KNOWN, NeedsValues, computed, decided, value_of
 from ..leaves import fits
+from ..operators import Array, F, Lifted, Symbol, Tensor, TensorLike, apply, has_rank, public, state
 from ..pytree import LEAF, Structure, flatten, paths, unflatten
 from ..random import stream
 from . import carries

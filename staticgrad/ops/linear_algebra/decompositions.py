@@ -15,11 +15,11 @@ import numpy as np
 from ...base.types import TensorType, part_dtype, shape_text
 from ...errors import ArgumentError, LinAlgError, UnknownExtentError
 from ...ir import Call, Emit, Layout, Native, Node, OpDef, OverComplex, Scratch
-from ...operators import F, apply, torch_function
 from .. import attributes as at
 from .. import return_types
 from ..complex_numbers import complex_dtype
 from ..operands import dtype_of, in_mode_of, ndim_of, operand
+from ..operators import F, apply, torch_function
 from ..over_complex import LINEAR
 from ..rules import Rule
 from ..slicing import cut

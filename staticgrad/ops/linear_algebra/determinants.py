@@ -13,11 +13,11 @@ from ...base.number_limits import finfo
 from ...base.types import TensorType, broadcast_shapes, shape_text
 from ...errors import DTypeError, ShapeError
 from ...ir import Call, Layout, Native, Node, OpDef, Scratch, define
-from ...operators import F, Tensor, apply, enter_as, torch_function
 from .. import attributes as at
 from .. import return_types
 from ..batching import leading
 from ..operands import dtype_of, extent, extents, in_mode_of, ndim_of
+from ..operators import F, Tensor, apply, enter_as, torch_function
 from ..over_complex import HOLOMORPHIC, OWN
 from ..slicing import cut
 from .decompositions import Packed, reflections

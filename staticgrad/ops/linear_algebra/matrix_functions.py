@@ -13,11 +13,11 @@ from ...base.signals import module
 from ...base.types import TensorType, broadcast_shapes, normalize_axis, part_dtype, shape_text, to_float
 from ...errors import ArgumentError, ShapeError
 from ...ir import Call, Layout, Native, Node, OpDef, Scratch
-from ...operators import F, Operators, Tensor, apply, torch_function
 from .. import attributes as at
 from .. import return_types
 from ..leaves import fits
 from ..operands import dtype_of, extents, in_mode_of, integer, ndim_of
+from ..operators import F, Operators, Tensor, apply, torch_function
 from ..over_complex import HOLOMORPHIC, LINEAR
 from ..rearranging import movedim
 from ..slicing import cut

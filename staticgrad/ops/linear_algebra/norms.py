@@ -9,8 +9,8 @@ import numpy as np
 
 from ...base.types import normalize_axis
 from ...errors import ArgumentError, ShapeError
-from ...operators import F, Tensor, composite, numpy_twin, torch_function
 from ..operands import extent, extents, integer, ndim_of
+from ..operators import F, Tensor, composite, numpy_twin, torch_function
 from ..rearranging import movedim
 from ..reductions import root
 from ..shaping import backwards

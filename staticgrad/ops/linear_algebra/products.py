@@ -8,9 +8,9 @@ import numpy as np
 
 from ...base.types import INEXACT, broadcast_shapes, int64, normalize_axis, shape_text
 from ...errors import ArgumentError, ShapeError
-from ...operators import F, Operators, Tensor, autocasts, composite, enter_as, is_tensor, routed, spelled, torch_function
 from ..linear import matmul, outer
 from ..operands import dtype_of, extent, integer, ndim_of
+from ..operators import F, Operators, Tensor, autocasts, composite, enter_as, is_tensor, routed, spelled, torch_function
 from ..slicing import cut
 from .records import LINALG, check_square, linalg
 

@@ -14,9 +14,9 @@ from ...base.dtypes import SHORT
 from ...base.types import TensorType, shape_text, to_float
 from ...errors import LinAlgError, ShapeError
 from ...ir import Call, Emit, Layout, Node, OpDef, OverComplex, Routine, Scratch, define
-from ...operators import NONE, F, Operators, as_array, composite, enter_as, numpy_twin, spelled
 from ..batching import leading
 from ..operands import dtype_of, extents, ndim_of
+from ..operators import NONE, F, Operators, as_array, composite, enter_as, numpy_twin, spelled
 from ..rules import Rule, floating
 
 LINALG: dict[str, Rule] = {}

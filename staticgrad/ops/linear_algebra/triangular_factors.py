@@ -12,11 +12,11 @@ from ...base.dtypes import SHORT
 from ...base.types import TensorType, broadcast_shapes, shape_text
 from ...errors import ArgumentError, IndexRangeError, LinAlgError, ShapeError
 from ...ir import Call, Layout, Native, Node, OpDef, Routine, Scratch, define
-from ...operators import F, Tensor, apply, torch_function
 from .. import attributes as at
 from .. import return_types
 from ..batching import leading, with_axes
 from ..operands import dtype_of, extent, extents, in_mode_of, ndim_of
+from ..operators import F, Tensor, apply, torch_function
 from ..over_complex import HOLOMORPHIC, LINEAR
 from ..rules import unbroadcast
 from ..slicing import cut

@@ -16,9 +16,9 @@ from ...base.communicators import group
 from ...base.types import broadcast_shapes
 from ...errors import StaticgradError
 from ...ir import REGISTRY, Native, Node, Pointwise, Region, View
-from ...operators import F, Symbol, append, apply
-from ...operators import apply as apply_op
 from ..leaves import constant, constant_of
+from ..operators import F, Symbol, append, apply
+from ..operators import apply as apply_op
 from ..over_complex import parts_of
 from ..softmax import safe_top
 from . import RewriteRule

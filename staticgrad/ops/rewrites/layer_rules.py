@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ...ir import REGISTRY, Node
-from ...operators import F, Symbol, apply
 from ..attention import attended, attention_gradient_op, gradients_of
 from ..gathering import gather_sum_op, index_add_op, put_op
 from ..leaves import constant
+from ..operators import F, Symbol, apply
 from . import RewriteRule
 
 FEW = 1 << 20

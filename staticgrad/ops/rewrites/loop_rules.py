@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ...ir import REGISTRY, Node, Pointwise
-from ...operators import F, Symbol, apply
+from ..operators import F, Symbol, apply
 from ..slicing import interval_of
 
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from ...base.types import bool_, int64
 from ...ir import Expand, Native, Node, Pointwise, Reduction, View
-from ...operators import F, Symbol, apply
 from ..broadcasting import broadcast_like_op, sum_to
 from ..gathering import bounded_op, gather_op, index_add_op, index_along_op, scatter_op
+from ..operators import F, Symbol, apply
 from ..placing import rows_written_op
 from ..reductions import count as count_op
 from ..reductions import mean_op

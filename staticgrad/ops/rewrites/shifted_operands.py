@@ -11,7 +11,7 @@ from operator import add
 from typing import Any
 
 from ...ir import REGISTRY, Node
-from ...operators import F, Symbol, apply
+from ..operators import F, Symbol, apply
 from ..slicing import WHOLE, indices_of
 from .layer_rules import zeros
 from .loop_rules import terms

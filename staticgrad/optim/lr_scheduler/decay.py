@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any, ClassVar
 
 from ...errors import ArgumentError
-from ...operators import warn_former
+from ...ops.operators import warn_former
 from ...tracing.after_run import at_end_of_run
 from ..groups import is_one_number
 from ..optimizer import Optimizer

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...errors import StaticgradError, TraceError, Where
-from ...operators import Symbol
+from ...ops.operators import Symbol
 from ..containers import key as plain_key
 from ..containers import text_of
 from ..effects import Effect, restore

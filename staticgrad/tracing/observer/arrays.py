@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import TraceError, Where, user_line
-from ...operators import Symbol
+from ...ops.operators import Symbol
 from ..effects import Effect
 from ..guards import MISSING, Read, contents, is_a
 

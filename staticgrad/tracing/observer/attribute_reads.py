@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...eager.tensor import Tensor
-from ...operators import Symbol
+from ...ops.operators import Symbol
 from ..frames import NULL
 from ..guards import MISSING, asks_user, body_of, has, is_a, look_up, namespace, order_of, python_method, static
 from .access_log import AccessLog

@@ -20,9 +20,9 @@ import numpy as np
 from ...compiler.passes.symbolic_extents import SymbolicExtent
 from ...eager.tensor import Tensor
 from ...errors import PACKAGE_DIR
-from ...operators import Symbol
-from ...operators.sizes import SymbolicCount
-from ...operators.unknown_numbers import UnknownNumber
+from ...ops.operators import Symbol
+from ...ops.operators.sizes import SymbolicCount
+from ...ops.operators.unknown_numbers import UnknownNumber
 from ..containers import text_of
 from ..effects import BLIND, MOVING, Effect
 from ..guards import MISSING, has, is_a, namespace, order_of, static

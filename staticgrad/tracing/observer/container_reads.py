@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...eager.tensor import Tensor
-from ...operators import Symbol
+from ...ops.operators import Symbol
 from ..containers import each, native_class, pairs, size, text_of
 from ..guards import MISSING, Read, body_of, has, is_a, namespace, order_of, static
 from ..numbers import position

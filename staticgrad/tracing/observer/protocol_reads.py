@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...eager.tensor import Tensor
-from ...operators import Symbol
+from ...ops.operators import Symbol
 from ..containers import text_of
 from ..effects import Effect, is_observed
 from ..guards import MISSING, is_a, static

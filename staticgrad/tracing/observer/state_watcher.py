@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base import types as sg_types
 from ...eager.tensor import Tensor
-from ...operators import state
+from ...ops.operators import state
 from ..containers import refill, same_members, snapshot
 from ..effects import Effect
 from ..guards import MISSING, Guards, Read, contents, has, is_a

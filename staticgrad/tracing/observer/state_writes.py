@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...eager.tensor import Tensor
-from ...operators import Symbol
-from ...operators.unknown_numbers import closed
+from ...ops.operators import Symbol
+from ...ops.operators.unknown_numbers import closed
 from ..containers import same_members, snapshot
 from ..effects import Effect, is_observed
 from ..frames import BytecodeStep, Code, Operands

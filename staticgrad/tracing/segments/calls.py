@@ -23,7 +23,7 @@ from ...eager.pending import Pending, PendingValue, pending
 from ...eager.tape import Named, Record
 from ...eager.tensor import Tensor, record_of
 from ...ir import Node, OpDef
-from ...operators import frontends
+from ...ops.operators import frontends
 
 if TYPE_CHECKING:
     from .deferral import Deferral

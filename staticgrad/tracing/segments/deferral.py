@@ -26,7 +26,7 @@ from ...eager.tape import Record, touch
 from ...eager.tensor import PublicTensor, Structure, Tensor, record_of, wrap
 from ...errors import PACKAGE_DIR, StaticgradError, user_line
 from ...ir import REGISTRY, Native, Node, OpDef
-from ...operators import F, frontends, promotion, state
+from ...ops.operators import F, frontends, promotion, state
 from ..observer.python_types import IGNORED, origin_of_class
 from . import calls
 from .calls import COUNTED, PASSED, Detached, exclusive, only_copied, viewed

@@ -20,7 +20,7 @@ from ...eager.pending import Pending, PendingValue, pending
 from ...eager.tape import Record, touch
 from ...eager.tensor import PublicTensor, Structure, Tensor
 from ...ir import Node
-from ...operators import disabled_torch_function
+from ...ops.operators import disabled_torch_function
 from .roads import RoadNode
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from ...eager.sparse_gradients import SparseGradient, sparse_gradient_of
 from ...errors import Where
 from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Range, Reduction, View, over_types
 from ...ir.subgraph import evaluate
-from ...operators import OpenNumbers, Symbol, append, layout_of, promotion
-from ...operators.memory import reshaped
+from ...ops.operators import OpenNumbers, Symbol, append, layout_of, promotion
+from ...ops.operators.memory import reshaped
 from ..containers import same
 
 NUMBERS = (bool, int, float)

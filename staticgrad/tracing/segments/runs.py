@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...base import logs
 from ...errors import StaticgradError, TraceError
-from ...operators import dispatch, state
+from ...ops.operators import dispatch, state
 from .deferral import Deferral
 from .roads import Roads, Segment
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from staticgrad.operators import F, frontends, routed
 
 import staticgrad as sg
 from staticgrad.eager.calls.call_cache import shared
 from staticgrad.eager.calls.routes import USES
 from staticgrad.eager.calls.signature import join
-from staticgrad.operators import F, frontends, routed
 
 
 def test_no_public_function_is_replaced_at_import():
@@ -28,14 +28,14 @@ def test_no_public_function_is_replaced_at_import():
 
         def note(event, args):
             if event == "import" and args[0] == "staticgrad.eager.tensor" and not before:
-                from staticgrad.operators import NUMPY, SPECIAL, F, Operators
+                from staticgrad.ops.operators import NUMPY, SPECIAL, F, Operators
                 methods = {name: f for name, f in vars(Operators).items() if type(f).__name__ != "LateMethod"}
                 before.update(F=dict(vars(F)), SPECIAL=SPECIAL.entered(), NUMPY=dict(NUMPY), Operators=methods)
 
         sys.addaudithook(note)
         import staticgrad as sg
         from staticgrad import functional, nn, optim
-        from staticgrad.operators import NUMPY, SPECIAL, F, Operators
+        from staticgrad.ops.operators import NUMPY, SPECIAL, F, Operators
 
         now = dict(F=vars(F), SPECIAL=SPECIAL, NUMPY=NUMPY, Operators=vars(Operators))
         print(len(before["F"]), [(k, n) for k in now for n, f in before[k].items() if now[k].get(n) is not f])

@@ -1,0 +1,2 @@
+"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
+from ..namespaces.autograd.under_transforms import *  # noqa: F403

@@ -1,0 +1,376 @@
+"""Tensors that stand for nodes."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, overload
+
+import numpy as np
+
+from ...base.dtypes import ANY_DTYPE, PUBLIC, DType
+from ...base.types import INEXACT, DTypeLike, ShapeLike, UnrankedType, normalize_axis
+from ...errors import GraphError, TraceError
+from ...ir import Graph, Layout, Node, OfGraph
+from . import misuse
+from .dispatch import F, frontends
+from .memory import layout_of, lies_in, order_of, reshaped
+from .methods import Operators
+from .misuse import FormerNode
+from .sizes import Count, Size, count_of
+
+if TYPE_CHECKING:
+    from .annotations import TensorLike
+    from .interface import Tensor
+
+CHANGE = (
+    "write y = f(x) for a new tensor; a Variable is changed by w.assign(value), w.assign_add(delta) or w.assign_sub(delta), "
+    "operations that a run does"
+)
+NO_GRADIENT = (
+    "does not exist: gradients of a graph are tensors of it",
+    "take them with sg.gradients(loss, [x]), for x in the middle of the graph too; they can be changed before "
+    "opt.apply_gradients, or fetched",
+)
+
+
+class AbsentError(GraphError, AttributeError):
+    """An attribute that eager tensors have and tensors of a graph don't: `hasattr` says no."""
+
+
+class GradFn(FormerNode):
+    """The operation that a tensor without a value is the result of, as `grad_fn` tells of it."""
+
+    __slots__ = ("node", "tracked")
+
+    def __init__(self, node: Node, tracked: Callable[[Node], bool]):
+        self.node, self.tracked = node, tracked
+
+    def name(self) -> str:
+        """The name PyTorch shows: `AddBackward0`."""
+        return self.node.op.grad_name(self.node) if self.node.inputs else "torch::autograd::AccumulateGrad"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The operations that made the operands; None where no gradient flows."""
+        return tuple([(type(self)(i, self.tracked) if self.tracked(i) else None, 0) for i in self.node.inputs])
+
+    def register_hook(self, fn: Callable[..., Any]) -> NoReturn:
+        """Raises TraceError: there is no tape whose nodes could be asked."""
+        raise TraceError("a hook of a node is called by eager backward passes", "x.register_hook(fn) is a part of a graph")
+
+    register_prehook = register_hook
+
+    def _absent(self, what: str) -> NoReturn:
+        raise AbsentError(f"grad_fn.{what} does not exist: tensors of a graph have no tape, whose nodes have that")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """What the nodes of a tape have beside: saved values, variables."""
+        self._absent(name)
+
+    def __call__(self, *cotangents: Any) -> NoReturn:
+        self._absent("__call__")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GradFn) and other.node is self.node
+
+    def __hash__(self) -> int:
+        return hash(self.node)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} of {self.node!r}>"
+
+
+def flows(node: Node, tracked: Callable[[Node], bool]) -> bool:
+    """Whether a value depends smoothly on an operand that is `tracked`."""
+    if node.type.dtype.kind not in INEXACT or node.op.vjp is None:
+        return False
+    return any(tracked(i) and node.op.vjp_for(p) is not None for p, i in enumerate(node.inputs))
+
+
+TRAINS: weakref.WeakKeyDictionary[Node, bool] = weakref.WeakKeyDictionary()
+"""Results of `trains`, kept because nodes never change."""
+
+
+def has_rank(x: Any) -> bool:
+    """Whether the number of axes is known: it is, but for some tensors of a graph that is defined before it runs."""
+    return not isinstance(x, Operators) or x._ranked
+
+
+def trains(node: Node) -> bool:
+    """Whether a gradient flows from a value to a trainable variable."""
+    stack = [node]
+    while stack:
+        last = stack[-1]
+        missing = [i for i in last.inputs if i not in TRAINS]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        if last.op.leaf == "variable":
+            TRAINS[last] = last.type.dtype.kind in INEXACT and last.attrs["cell"].trainable
+        else:
+            TRAINS[last] = flows(last, TRAINS.__getitem__)
+    return TRAINS[node]
+
+
+class Symbol(Operators, OfGraph):
+    """A tensor of a graph that has no value yet. Hashable by identity, so it can be a key of a feed.
+
+    It has the eager tensor's attributes and methods. A method that can't mean the same raises an error that gives the
+    alternative.
+    """
+
+    __slots__ = ()
+
+    _is_tensor = True
+    """Whether `isinstance(x, sg.Tensor)` holds."""
+    _is_array = False
+    """Whether it stands for an array of NumPy."""
+    _parameter = False
+    """Whether `isinstance(x, nn.Parameter)` holds."""
+
+    def __init__(self, graph: Graph, node: Node):
+        self.graph = graph
+        self.node = node
+
+    @property
+    def _ranked(self) -> bool:
+        """See `has_rank`."""
+        return not isinstance(self.node.type, UnrankedType)
+
+    @property
+    def shape(self) -> Size:  # type: ignore[override]
+        return Size(self.node.type.shape)
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return PUBLIC[self.node.type.dtype]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # found by it, so fixed
+        """Unique in its graph, which finds it by that: `session.run(t.name)`."""
+        return self.graph.name_of(self.node)
+
+    @property
+    def op(self) -> str:
+        """The op's name."""
+        return self.node.op.name
+
+    @property
+    def size(self) -> Count:
+        """The number of elements; `x.size()` and `x.size(axis)` are extents. Raises ShapeError where one is unknown."""
+        return count_of(self.node.type.shape)
+
+    def numel(self) -> int:
+        count = int(self.size) if None in self.shape else math.prod(self.shape)
+        return count
+
+    def _count(self) -> int | None:
+        return self.node.type.size if self.node.type.static else None
+
+    # the tape ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """A gradient flows from it to a trainable variable."""
+        return trains(self.node)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        if bool(requires_grad) != self.requires_grad:
+            raise self._refusal(
+                "requires_grad",
+                "can't be changed: it says whether a trainable variable is behind the value",
+                "make it an sg.Variable, or cut the gradient off with x.detach(); sg.gradients takes any floating tensor",
+            )
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.node.op.leaf == "variable" or not self.requires_grad
+
+    @property
+    def grad_fn(self) -> GradFn | None:
+        """The operation that it is the result of, for a result that requires grad."""
+        return None if self.is_leaf else GradFn(self.node, trains)
+
+    @property
+    def grad(self) -> Tensor | None:
+        raise self._refusal("grad", *NO_GRADIENT)
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        raise self._refusal("grad", *NO_GRADIENT)
+
+    @property
+    def data(self) -> Tensor:
+        """The same value; no gradient flows through."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: TensorLike) -> None:
+        raise self._refusal("data", "can't be set: tensors of a graph don't change", CHANGE)
+
+    def detach(self) -> Tensor:
+        """The same values; no gradient flows through."""
+        return F.stop_gradient(self)
+
+    def detach_(self) -> Tensor:
+        raise self._refusal("detach_()", "would change it: tensors of a graph don't change", "write x = x.detach()")
+
+    @property
+    def retains_grad(self) -> bool:
+        return False
+
+    def retain_grad(self) -> None:
+        raise self._refusal("retain_grad()", *NO_GRADIENT)
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
+        raise self._refusal("register_hook()", *NO_GRADIENT)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
+        raise self._refusal("register_post_accumulate_grad_hook()", *NO_GRADIENT)
+
+    @property
+    def _version(self) -> int:
+        """The number of in-place changes."""
+        return 0
+
+    @property
+    def is_view(self) -> bool:
+        """Shares memory with another tensor in eager mode."""
+        return self.node.op.aliases
+
+    def _refusal(self, what: str, why: str, *advice: str) -> GraphError:
+        return AbsentError(f"x.{what} of {self.describe()}, which belongs to a graph, {why}", *advice)
+
+    # memory -----------------------------------------------------------------------------------------------------------
+
+    def _layout(self) -> Layout | None:
+        """Its memory layout in eager mode; None where extents are unknown."""
+        return layout_of(self.node, {})
+
+    def is_contiguous(self, memory_format: object = None) -> bool:
+        """Whether the elements lie in row-major order, or that of a format, in eager mode."""
+        if memory_format is not None and order_of(self, memory_format) is not None:
+            return lies_in(self, memory_format)
+        layout = self._layout()
+        return layout is None or layout.is_contiguous
+
+    def contiguous(self, memory_format: object = None) -> Tensor:
+        """This tensor when its elements lie in row-major order in eager mode, else a copy in that order."""
+        return self if self.is_contiguous(memory_format) else F.clone(self, memory_format=memory_format)
+
+    @overload
+    def stride(self, dim: None = None) -> tuple[int, ...]: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
+    def stride(self, dim: int | None = None) -> Any:
+        """Elements from one place along each axis, or along `dim`, to the next, in eager mode."""
+        layout = self._layout()
+        if layout is None:
+            int(count_of(self.node.type.shape))  # raises: extents are unknown
+        assert layout is not None
+        return layout.strides if dim is None else layout.strides[normalize_axis(dim, len(layout.strides))]
+
+    def view(self, *shape: ShapeLike | DTypeLike, dtype: DTypeLike | None = None) -> Tensor:
+        """The same elements in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
+        if dtype is not None or (len(shape) == 1 and isinstance(shape[0], (*ANY_DTYPE, type))):
+            self._no_value("its bytes", "fetch it, or return it from the compiled function, and write x.view(dtype) outside")
+        out = F.reshape(self, *shape)  # type: ignore[arg-type]
+        layout = self._layout()
+        if layout is not None and out.node.type.static and reshaped(layout, out.shape) is None:
+            raise misuse.not_a_view(self.shape, layout.strides)
+        return out
+
+    def operand(self) -> Node:
+        """The node that an op applied now takes as its input."""
+        return self.node
+
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> np.ndarray:
+        """Its value in `session`, the default one when left out; see `Session.run`."""
+        return frontends.evaluate(self, feed_dict, session)
+
+    def _met(self) -> Any:
+        """What stands for it where it meets tensors."""
+        return self
+
+    def describe(self) -> str:
+        return f'"{self.name}" {self.node.type}'
+
+    # Python asks for a value ------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        misuse.check_length(self.ndim)
+        if self.shape[0] is None:
+            self._no_value("its length (the extent is unknown)", "give the placeholder a known extent")
+        return int(self.shape[0])
+
+    def __iter__(self) -> Iterator[Tensor]:
+        misuse.check_iterated(self.ndim)
+        return (self[i] for i in range(len(self)))
+
+    def _no_value(self, what: str, *advice: str) -> NoReturn:
+        raise TraceError(f"{self.describe()} is symbolic: Python can't have {what} before the graph runs", *advice)
+
+    def __contains__(self, value: Any) -> bool:
+        self._no_value("its members", "use sg.any(x == value)")
+
+    def __bool__(self) -> bool:
+        misuse.check_truth(self._count())
+        self._no_value(
+            "its truth value",
+            "use sg.where(condition, a, b) for values, sg.cond to choose what runs, sg.while_loop to repeat, or decide on "
+            "plain Python values",
+        )
+
+    def item(self) -> NoReturn:
+        misuse.check_item(self._count())
+        self._no_value("a number", "fetch it with Session.run, or return it from the compiled function")
+
+    __float__ = __int__ = __complex__ = item
+
+    def __index__(self) -> int:
+        misuse.check_index(self.dtype)
+        self.item()
+
+    def tolist(self) -> NoReturn:
+        self._no_value("a list", "fetch it with Session.run, or return it from the compiled function")
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        return self.__array__()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        self._no_value("an array", "fetch it with Session.run, or return it from the compiled function")
+
+    __dlpack__ = __dlpack_device__ = __array__
+
+    def __format__(self, spec: str) -> str:
+        return self._no_value("a number to format", "fetch it with Session.run, and format that") if spec else repr(self)
+
+    def __copy__(self) -> Symbol:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        self._no_value("a copy of its own", "use x.clone() for a tensor of the same value")
+
+    def __reduce__(self) -> Any:
+        """A tensor of a user's graph goes with the graph, as a pickled session does."""
+        if not self.graph.lasts:
+            self._no_value("what could be saved", "save what Session.run, or the compiled function, gives")
+        return super().__reduce__()
+
+    def backward(self, *args: Any, **kwargs: Any) -> None:
+        raise TraceError(
+            f"{self.describe()} is symbolic: backward() belongs to eager code and to @sg.compile",
+            "in a graph, take sg.gradients(loss, variables), or opt.minimize(loss)",
+        )
+
+    def __repr__(self) -> str:
+        where = self.node.where
+        return f"<sg.Symbol {self.name!r} {self.node.type}{' ' + where.short if where else ''}>"

@@ -1,8 +1,0 @@
-"""Tools around training: `utils.data`, `utils.checkpoint`, `utils.tensorboard`, `utils.benchmark`."""
-
-from ..namespaces.modules import refusing
-from . import benchmark, checkpoint, data, tensorboard
-
-__all__ = ["benchmark", "checkpoint", "data", "tensorboard"]
-
-__getattr__ = refusing(__name__, __all__)
