@@ -281,16 +281,20 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
         raise ShapeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
-    if isinstance(value, Operators):
-        value = F.astype(value, x.dtype)
+    if isinstance(value, Operators):  # whose gradient has each place once, however often it is named
+        along = F.index_along(x, axis)
+        place = F.reshape(along, (-1,))
+        named = rows_written(F.zeros_like(place), F.ones_like(places), places)
+        named = F.reshape(named, (-1, *(1,) * (ndim_of(x) - 1 - axis)))
+        out = F.where(F.ne(named, 0), F.astype(value, x.dtype), x)
     else:
-        value = in_mode_of(number_in("index_fill", value, dtype_of(x)), x)
+        number = in_mode_of(number_in("index_fill", value, dtype_of(x)), x)
 
-    def values(rows: Any) -> Any:
-        shape = (*places.shape, *rows.shape[1:])
-        return fill(F.take(rows, places, 0), value) if None in shape else F.broadcast_to(value, shape)
+        def values(rows: Any) -> Any:
+            shape = (*places.shape, *rows.shape[1:])
+            return fill(F.take(rows, places, 0), number) if None in shape else F.broadcast_to(number, shape)
 
-    out = _rows_along(x, axis, places, values)
+        out = _rows_along(x, axis, places, values)
     return F.reshape(out, ()) if scalar else out
 
 

@@ -367,6 +367,13 @@ def composed(Case: Any) -> list[Any]:
             ulps=0,
         ),
         Case(
+            "index_fill by a tensor",
+            lambda x, v: F.index_fill(x, 1, np.array([0, 2, 0]), v),
+            lambda x, v: np.where(np.arange(3) == 1, x, v),
+            ((real(2, 3), real()),),
+            ulps=0,
+        ),
+        Case(
             "masked_scatter",
             lambda x, m, y: F.masked_scatter(x, m, y),
             masked,
