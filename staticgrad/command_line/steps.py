@@ -25,6 +25,9 @@ REPORTS = frozenset({"add_scalar", "add_scalars", "debug", "info", "log", "print
 PURE = REPORTS | {"abs", "cpu", "detach", "exp", "float", "format", "int", "item", "len", "log10", "max", "mean", "min",
                   "numpy", "perf_counter", "round", "size", "sqrt", "str", "sum", "time", "tolist"}  # fmt: skip
 """Calls that say something of values, and those that change nothing: lines of them before `backward()` can wait for the end."""
+DATA = frozenset({"random", "sklearn"})
+"""Packages that make data: leading lines with them, or with NumPy's generators, are no part of a step, and give it arrays."""
+GENERATORS = frozenset({"Random", "RandomState", "default_rng"})
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.With, ast.If, ast.Assert, ast.Pass)
 """Statements that a step may have."""
@@ -207,6 +210,32 @@ def _repeats(statement: ast.stmt) -> bool:
     return any("backward" in _calls(loop) for loop in loops)
 
 
+def _sources(tree: ast.Module) -> set[str]:
+    """Names of a file that data come from: packages, generators of random numbers, and functions that use these."""
+    found: set[str] = set()
+    for part in ast.walk(tree):
+        if isinstance(part, (ast.Import, ast.ImportFrom)):
+            module = part.module if isinstance(part, ast.ImportFrom) else None
+            for alias in part.names:
+                path = f"{module}.{alias.name}" if module else alias.name
+                if path == "numpy":
+                    found.add(f"{alias.asname or path}.random")
+                elif path.partition(".")[0] in DATA or path == "numpy.random":
+                    found.add((alias.asname or alias.name).partition(".")[0])
+    for part in ast.walk(tree):
+        if isinstance(part, ast.Assign) and _calls(part.value) & GENERATORS and _mentions(part.value, found):
+            found |= {*_names(part, ast.Store)}
+    return found | {part.name for part in tree.body if isinstance(part, ast.FunctionDef) and _mentions(part, found)}
+
+
+def _mentions(node: ast.AST, names: set[str]) -> bool:
+    """Whether a name occurs, or an attribute of one such as `np.random`."""
+    parts = [*ast.walk(node)]
+    read = {part.id for part in parts if isinstance(part, ast.Name)}
+    read |= {f"{x.value.id}.{x.attr}" for x in parts if isinstance(x, ast.Attribute) and isinstance(x.value, ast.Name)}
+    return not names.isdisjoint(read)
+
+
 def _locals(function: Any) -> set[str]:
     """The local names of a function."""
     a = function.args
@@ -226,6 +255,7 @@ class _Text:
 
     def __init__(self, path: str, tree: ast.Module):
         self.file = os.path.basename(path)
+        self.sources = _sources(tree)
         self.functions: list[tuple[ast.FunctionDef, ast.Call]] = []
         self._statements(tree.body, None, set())
 
@@ -260,6 +290,7 @@ class _Text:
                 return False
         late = [line for line in statements[begin:at] if _waits(line, statements[begin:end])]
         begin += max((i for i, x in enumerate(statements[begin:at], 1) if _calls(x) & OUTSIDE and x not in late), default=0)
+        begin += next((i for i, x in enumerate(statements[begin:at]) if not _mentions(x, self.sources)), 0)
         late = [line for line in late if line in statements[begin:at]]
         lines = [line for line in statements[begin:end] if line not in late]
         _name_loss(statements[at])

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import staticgrad as sg
+from staticgrad.command_line.steps import Steps
 from staticgrad.namespaces.paths import PATHS
 from staticgrad.namespaces.torch_version import TorchVersion
 
@@ -363,6 +364,33 @@ def test_names_that_a_step_binds_inside_are_its_own(tmp_path):
     eager, compiled = (command("torch", *options, "program.py", cwd=tmp_path) for options in ((), ("--compile",)))
     assert "compiled program.py" in compiled.stderr
     assert compiled.stdout == eager.stdout != ""
+
+
+DATA = """
+import random
+import numpy as np
+import torch
+from sklearn.datasets import make_moons
+
+rng = np.random.default_rng(0)
+
+def batch():
+    return torch.tensor([random.random()])
+
+w = torch.ones(1, requires_grad=True)
+for t in range(3):
+    x = MADE
+    loss = (w * x).sum()
+    loss.backward()
+"""
+OUTSIDE = ["batch()", "torch.tensor(rng.normal(size=1))", "torch.tensor(np.random.rand(1))", "torch.tensor(make_moons(4)[0])"]
+
+
+@pytest.mark.parametrize("made", [*OUTSIDE, "torch.rand(1)"])
+def test_leading_lines_that_make_data_are_no_part_of_a_step(made):
+    steps = Steps("compiled")
+    steps.code(DATA.replace("MADE", made), "program.py")
+    assert steps.found == ["program.py:15-16  x -> loss" if made in OUTSIDE else "program.py:14-16   -> loss, x"]
 
 
 DRAWS = """
