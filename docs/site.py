@@ -267,6 +267,7 @@ class RunTime(griffe.Extension):
                 pkg.set_member(file.stem, stub)
         for path in ("staticgrad.torch_names", *_reference().modules()):
             module, source = importlib.import_module(path), pkg[path.partition(".")[2]]
+            source = source.final_target if source.is_alias else source
             for name in _reference().exports(module):
                 member, value = source.members.get(name), getattr(module, name)
                 if callable(value) and (member is None or _is_attribute(member)):
