@@ -613,3 +613,11 @@ def test_a_front_may_be_open_when_the_process_ends():
     program = "import staticgrad as sg; sg.as_torch().__enter__(); front = sg.as_torch(); front.__enter__(); import torch"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_names_that_are_imported_when_they_are_asked_for_are_found_in_a_fresh_process(tmp_path: Path):
+    (tmp_path / "program.py").write_text(
+        "from torch.jit import ScriptModule\nfrom torch import nn\nassert not isinstance(nn.ReLU(), ScriptModule)\n"
+    )
+    done = command("torch", "program.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
