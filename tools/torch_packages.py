@@ -164,6 +164,10 @@ program of some steps with its imports and the compilation, in PyTorch, eagerly 
 {works} of {all} give PyTorch's losses eagerly, {compiled} compiled, no line of them changed. denoising-diffusion-pytorch
 imports torchvision, whose compiled part needs PyTorch itself, and failed in both.
 
+Rounding grows where losses are as sensitive as those of zuko's spline flow: over 80 steps they differ from PyTorch's by at most
+0.27 eagerly and 0.51 compiled, and PyTorch's own by 0.25 and 0.42 from those of initial values that are one part in 10^7 apart.
+In float64 eager losses agree within 1e-8.
+
 | package | version | eager | compiled | PyTorch, s | eager, s | compiled, s |{more}
 |---|---|---|---|---|---|---|{rule}
 """
