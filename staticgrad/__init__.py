@@ -1,7 +1,7 @@
 """staticgrad: a static-graph compiler for training on the CPU, contrasted with define-by-run.
 
 `import staticgrad as sg` loads NumPy and the eager front end. Everything else is loaded when it is first named; llvmlite,
-networkx, scipy and matplotlib when something needs them. Type checkers read `__init__.pyi`, which is made of the tables here.
+networkx, scipy and matplotlib when something needs them. Type checkers read `staticgrad-stubs/`, made of the tables here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The public functions of tensors, under the names that their definitions in `ops/` and `eager/` enter.
 
-`torch_names.pyi` tells type checkers and editors the same; `python -m tools.stubs` writes it. All of them take eager tensors,
+`staticgrad-stubs/` tells type checkers and editors the same; `python -m tools.stubs` writes it. All of them take eager tensors,
 symbols, arrays and numbers.
 """
 
