@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_diabetes
-from staticgrad.autograd import Function, Variable
 
 import staticgrad as torch
 import staticgrad.nn as nn
+from staticgrad.autograd import Function, Variable
 
 
 def title(text):

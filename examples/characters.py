@@ -8,8 +8,9 @@ from pydoc_data.topics import topics
 from typing import Any
 
 import numpy as np
-import staticgrad.functional as F
 from side_by_side import Example, Finding, Predict
+
+import staticgrad.functional as F
 
 VOCABULARY = 65
 RARE = "?"

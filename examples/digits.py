@@ -22,12 +22,12 @@ from typing import Any
 
 import digits_peers
 import numpy as np
-import staticgrad.functional as F
 from digits_report import Run, Trainer, plot, table
 from measuring import in_fresh_processes, measured
 from reporting import add_option, training_step, write_report
 
 import staticgrad as sg
+import staticgrad.functional as F
 
 BATCH = 64
 LEARNING_RATE = 1e-3

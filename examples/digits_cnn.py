@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import staticgrad.functional as F
 from side_by_side import Example, Finding, Predict, main
 
 import staticgrad as sg
+import staticgrad.functional as F
 from staticgrad import nn
 
 

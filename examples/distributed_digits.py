@@ -22,10 +22,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import staticgrad.functional as F
 
 import staticgrad as sg
 import staticgrad.distributed as dist
+import staticgrad.functional as F
 from staticgrad import nn, optim
 from staticgrad.distributed.nn import functional as exchanges
 from staticgrad.nn.parallel import DistributedDataParallel

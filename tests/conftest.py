@@ -21,11 +21,10 @@ import pytest
 os.environ.setdefault("STATICGRAD_PLANS", "0")  # plans are made by the compiler as it is, with what a test changes in it
 os.environ.setdefault("STATICGRAD_TIERS", "0")  # kernels are compiled in this process, whose tests take turns with others'
 
-from staticgrad.operators import frontends
-
 import staticgrad as sg
 from staticgrad.compiler.backend.cpu import ARM
 from staticgrad.eager.grad_mode import modes
+from staticgrad.operators import frontends
 from staticgrad.tracing import settings
 from tests.interpreter import interpret_plans
 

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from staticgrad.safetensors import SafetensorsError, load_file, save_file
 
 import staticgrad as sg
 from staticgrad import functional as F
@@ -35,6 +34,7 @@ from staticgrad.interchange import graph_json
 from staticgrad.ir import REGISTRY, Graph
 from staticgrad.ir.subgraph import interpret
 from staticgrad.ir.text import verify
+from staticgrad.safetensors import SafetensorsError, load_file, save_file
 
 MEMORY = 8 << 30
 """Bytes of address space of the process that works."""

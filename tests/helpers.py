@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import Symbol, append
 
 import staticgrad as sg
 from staticgrad.base.types import TensorType
@@ -19,6 +18,7 @@ from staticgrad.eager import Tensor
 from staticgrad.eager.calls.kernels import PlannedCall
 from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import Graph
+from staticgrad.operators import Symbol, append
 from staticgrad.ops.leaves import placeholder
 
 

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import staticgrad.functional as F
-from staticgrad.utils.data import DataLoader, Prefetcher, TensorDataset
 
 import staticgrad as sg
+import staticgrad.functional as F
 from staticgrad import nn
+from staticgrad.utils.data import DataLoader, Prefetcher, TensorDataset
 
 STEPS = 100
 """More than NumPy takes of a training step."""

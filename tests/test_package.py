@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import networkx as nx
 import pytest
-from staticgrad.operators import public_functions
 
 import staticgrad as sg
 from staticgrad.namespaces.paths import HOMES
+from staticgrad.operators import public_functions
 from staticgrad.tracing import frames
 from tools import pythons
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from staticgrad.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
 
 import staticgrad as sg
+from staticgrad.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
 
 
 def test_regions(tmp_path):

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import frontends
-from staticgrad.operators import state as dispatch
 
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.eager import generator
 from staticgrad.eager.grad_mode import modes
+from staticgrad.operators import frontends
+from staticgrad.operators import state as dispatch
 from tests.processes import ended, interrupted, start
 
 pytestmark = pytest.mark.usefixtures("refusing")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from staticgrad.testing import assert_allclose, assert_close, make_tensor
 
 import staticgrad as sg
+from staticgrad.testing import assert_allclose, assert_close, make_tensor
 
 X = sg.arange(3.0)
 

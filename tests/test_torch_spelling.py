@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.autograd import Variable
 
 import staticgrad as torch
 from staticgrad import linalg, random, special
+from staticgrad.autograd import Variable
 from tests.helpers import assert_close, rng_of
 
 X = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]], np.float32)

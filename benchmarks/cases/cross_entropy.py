@@ -49,9 +49,8 @@ CASES = add_cases(
 
 @implements(CASES, *OURS)
 def ours(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     def function(z: Any, labels: Any) -> Any:
         z.requires_grad_()
@@ -69,9 +68,8 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
 
 @implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     graph = sg.Graph()
     with graph.as_default():

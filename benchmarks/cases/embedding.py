@@ -50,9 +50,8 @@ CASES = add_cases(
 
 @implements(CASES, *OURS)
 def ours(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     table, w, b = parameters = [sg.tensor(data[name], requires_grad=True) for name in PARAMETERS]
     optimizer = sg.optim.SGD(parameters, lr=RATE)
@@ -66,9 +65,8 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
 
 @implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     graph = sg.Graph()
     with graph.as_default():

@@ -98,9 +98,8 @@ def model_of(nn: Any, F: Any, positions: Any) -> Any:
 
 
 def our_model(data: Arrays) -> Any:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     model = model_of(sg.nn, F, sg.arange(LENGTH))
     model.load_state_dict({name: data[name].copy() for name in SHAPES})

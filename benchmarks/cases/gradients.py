@@ -126,9 +126,8 @@ def repeated(cell: Callable[[Any], Any], x: Any, times: int) -> Any:
 
 
 def our_words() -> Words:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     return Words(
         sg.exp, sg.tanh, F.softplus, sg.logsumexp, lambda z, y: sg.gather(z, 1, y[:, None])[:, 0],

@@ -56,9 +56,8 @@ def _inputs(data: Arrays) -> list[np.ndarray]:
 
 @implements(CASES, *OURS)
 def ours(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     def function(x: Any, weight: Any, bias: Any, g: Any) -> Any:
         leaves = [x.requires_grad_(), weight.requires_grad_(), bias.requires_grad_()]
@@ -71,9 +70,8 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
 
 @implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     columns = data["x"].shape[1]
     graph = sg.Graph()

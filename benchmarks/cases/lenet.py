@@ -51,9 +51,8 @@ def our_model(data: Arrays) -> Any:
 
 @implements(CASES, *OURS)
 def ours(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     model = our_model(data)
     optimizer = sg.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
@@ -66,9 +65,8 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
 
 @implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     model, graph = our_model(data), sg.Graph()
     with graph.as_default():

@@ -86,9 +86,8 @@ def _sizes(data: Arrays) -> tuple[int, int, int]:
 
 @implements(CASES, *OURS)
 def ours(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     n, hidden, out = _sizes(data)
     model = sg.nn.Sequential(sg.nn.Linear(n, hidden), sg.nn.ReLU(), sg.nn.Linear(hidden, out))
@@ -103,9 +102,8 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
 
 @implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     graph = sg.Graph()
     with graph.as_default():

@@ -168,9 +168,8 @@ NETWORKS = {
 
 def arrays_of(name: str) -> Arrays:
     """x and y of two batches, and the parameters."""
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     network, rng = NETWORKS[name], np.random.default_rng(0)
     data = {"x": rng.standard_normal((2, *network.inputs), np.float32)}
@@ -211,9 +210,8 @@ def loss_in(F: Any, network: Network, result: Any, y: Any) -> Any:
 
 
 def our_model(data: Arrays) -> Any:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     model = network_of(data).model(sg.nn, F)
     model.load_state_dict({name: data[name].copy() for name, _ in model.named_parameters()}, strict=False)
@@ -222,9 +220,8 @@ def our_model(data: Arrays) -> Any:
 
 @implements(CASES, *OURS)
 def ours(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     model, network = our_model(data), network_of(data)
     optimizer = sg.optim.SGD(model.parameters(), lr=RATE)
@@ -237,9 +234,8 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
 
 @implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
-    import staticgrad.functional as F
-
     import staticgrad as sg
+    import staticgrad.functional as F
 
     model, network, graph = our_model(data), network_of(data), sg.Graph()
     with graph.as_default():

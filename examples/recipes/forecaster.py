@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from staticgrad.utils.data import DataLoader, TensorDataset
 
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
+from staticgrad.utils.data import DataLoader, TensorDataset
 
 SEEN, AHEAD, WEEK = 96, 24, 168
 """Hours."""

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from staticgrad.utils.data import DataLoader, TensorDataset
 
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
+from staticgrad.utils.data import DataLoader, TensorDataset
 
 
 class Prices(nn.Module):

@@ -11,8 +11,6 @@ import os
 import tempfile
 
 import numpy as np
-from staticgrad.utils.data import DataLoader, TensorDataset
-from staticgrad.utils.data.distributed import DistributedSampler
 
 import staticgrad as torch
 import staticgrad.distributed as dist
@@ -20,6 +18,8 @@ import staticgrad.nn as nn
 import staticgrad.optim as optim
 from staticgrad.nn import functional as F
 from staticgrad.nn.parallel import DistributedDataParallel as DDP
+from staticgrad.utils.data import DataLoader, TensorDataset
+from staticgrad.utils.data.distributed import DistributedSampler
 
 
 def rings(count):

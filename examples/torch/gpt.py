@@ -10,12 +10,12 @@ import math
 from pydoc_data.topics import topics
 
 import numpy as np
-from staticgrad.utils.data import Dataset
-from staticgrad.utils.data.dataloader import DataLoader
 
 import staticgrad as torch
 import staticgrad.nn as nn
 from staticgrad.nn import functional as F
+from staticgrad.utils.data import Dataset
+from staticgrad.utils.data.dataloader import DataLoader
 
 
 class CharDataset(Dataset):

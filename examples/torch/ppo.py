@@ -7,11 +7,11 @@ import argparse
 
 import numpy as np
 from cartpole import CartPole
-from staticgrad.distributions.categorical import Categorical
 
 import staticgrad as torch
 import staticgrad.nn as nn
 import staticgrad.optim as optim
+from staticgrad.distributions.categorical import Categorical
 
 rng = np.random.default_rng(0)
 

@@ -10,12 +10,12 @@ from collections import deque
 
 import numpy as np
 from cartpole import CartPole
-from staticgrad.distributions import Categorical
 
 import staticgrad as torch
 import staticgrad.nn as nn
 import staticgrad.nn.functional as F
 import staticgrad.optim as optim
+from staticgrad.distributions import Categorical
 
 
 class Policy(nn.Module):

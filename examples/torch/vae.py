@@ -7,12 +7,12 @@ import argparse
 
 import numpy as np
 from sklearn.datasets import load_digits
-from staticgrad.utils.data import DataLoader, TensorDataset
 
 import staticgrad as torch
 import staticgrad.nn as nn
 import staticgrad.nn.functional as F
 import staticgrad.optim as optim
+from staticgrad.utils.data import DataLoader, TensorDataset
 
 
 class VAE(nn.Module):

@@ -8,9 +8,9 @@ The penalty is a function of a gradient, so training differentiates twice.
 import argparse
 
 import numpy as np
-import staticgrad.autograd as autograd
 
 import staticgrad as torch
+import staticgrad.autograd as autograd
 import staticgrad.nn as nn
 import staticgrad.optim as optim
 

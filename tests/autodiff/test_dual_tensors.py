@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.autograd import forward_ad
 
 import staticgrad as sg
+from staticgrad.autograd import forward_ad
 from staticgrad.errors import TransformError
 from tests.helpers import assert_close
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, Symbol
 
 from staticgrad.autodiff.reverse import gradients
 from staticgrad.ir.subgraph import interpret
+from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench
 from tests.helpers import assert_close, directional
 

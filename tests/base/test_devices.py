@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from staticgrad.operators import LikePlacement, Options, Placement
 
 import staticgrad as sg
 from staticgrad.errors import ArgumentError, DeviceError
+from staticgrad.operators import LikePlacement, Options, Placement
 
 FACTORIES: dict[str, tuple[type, tuple[Any, ...]]] = {
     "zeros": (Options, (2,)),

@@ -8,7 +8,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from staticgrad.operators import F, Symbol, append, apply
 
 from staticgrad.base.types import TensorType
 from staticgrad.compiler.backend import kernel_cache
@@ -22,6 +21,7 @@ from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import REGISTRY, Cell, Graph, Node, OpDef
 from staticgrad.ir.subgraph import interpret
 from staticgrad.ir.text import verify
+from staticgrad.operators import F, Symbol, append, apply
 from staticgrad.ops.attributes import axis_of
 from tests.helpers import assert_close
 from tests.interpreter import RUNTIME

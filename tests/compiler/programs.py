@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from staticgrad.operators import F, append
 
 import staticgrad as sg
 from staticgrad.autodiff.reverse import gradients
 from staticgrad.base.types import TensorType
 from staticgrad.errors import StaticgradError
 from staticgrad.ir import REGISTRY, Cell, Graph, Node, literal
+from staticgrad.operators import F, append
 
 Choose = Callable[[Sequence[Any]], Any]
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from staticgrad.operators import apply
 
 import staticgrad as sg
 from staticgrad.compiler.lower import instruction_builder
 from staticgrad.ir import REGISTRY
+from staticgrad.operators import apply
 from tests.helpers import rng_of
 
 CONV, INPUT, WEIGHT = (REGISTRY[name] for name in ("conv2d", "conv2d_input", "conv2d_weight"))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from staticgrad.operators import apply
 
 import staticgrad as sg
 from staticgrad import nn, optim
@@ -20,6 +19,7 @@ from staticgrad.compiler.runtime import threads
 from staticgrad.eager.calls import kernels
 from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import REGISTRY
+from staticgrad.operators import apply
 from staticgrad.ops.rules import elementwise_op
 from tests.helpers import taken
 

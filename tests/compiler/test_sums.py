@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
+from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 
 FACTOR = 4

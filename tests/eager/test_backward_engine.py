@@ -7,10 +7,10 @@ import warnings
 
 import numpy as np
 import pytest
-from staticgrad.autograd import Function, Variable
 
 import staticgrad as sg
 from staticgrad import nn
+from staticgrad.autograd import Function, Variable
 from staticgrad.eager.grad_mode import modes
 
 

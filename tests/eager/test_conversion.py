@@ -6,11 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, public_functions
 
 import staticgrad as sg
 from staticgrad.eager import conversion
 from staticgrad.errors import ArgumentError
+from staticgrad.operators import F, public_functions
 
 
 def reshape(array: np.ndarray, shape: tuple[int, ...]) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, apply
 
 import staticgrad as sg
 from staticgrad.eager import Tensor
@@ -17,6 +16,7 @@ from staticgrad.eager.calls.fast_ops import BINARY, REFLECTED, UNARY, UNARY_OPER
 from staticgrad.eager.execution import number
 from staticgrad.errors import StaticgradError
 from staticgrad.ir import OpDef
+from staticgrad.operators import F, apply
 from tests.helpers import assert_close
 
 X = np.random.default_rng(0).uniform(0.5, 1.5, (3, 4))

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import frontends
 
 import staticgrad as sg
+from staticgrad.operators import frontends
 
 X = np.linspace(0.1, 0.9, 9, dtype=np.float32).reshape(3, 3)
 Walk = Callable[[Any, Any, Any, Any], Any]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from staticgrad.operators import frontends
 
 import staticgrad as sg
 from staticgrad.eager.generator import marks
+from staticgrad.operators import frontends
 from staticgrad.ops.random import generator, philox
 
 WORD = 0xFFFFFFFF

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import staticgrad.functional as F
 
 import staticgrad as sg
+import staticgrad.functional as F
 from tests.helpers import raised
 
 DECORATORS: dict[str, tuple[Callable[[Any], Any], bool]] = {

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.autograd.graph import saved_tensors_hooks
-from staticgrad.utils.checkpoint import checkpoint
 
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn
+from staticgrad.autograd.graph import saved_tensors_hooks
 from staticgrad.eager.saved import positions_read
+from staticgrad.utils.checkpoint import checkpoint
 
 
 def changed_in_place(x: Any) -> Any:

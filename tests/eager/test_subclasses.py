@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import untaken
 
 import staticgrad as sg
 from staticgrad import nn
+from staticgrad.operators import untaken
 
 F = nn.functional
 

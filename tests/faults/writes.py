@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from staticgrad.safetensors import load_file, save_file
 
 import staticgrad as sg
 from staticgrad.base import files
 from staticgrad.compat import tf1 as tf
 from staticgrad.compiler.backend import disk_cache as disk
+from staticgrad.safetensors import load_file, save_file
 
 CALLS = ("open", "mkdir", "replace", "fsync", "rename")
 """Functions of `os` that change the disk."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from staticgrad.operators import apply
 
 from staticgrad.errors import IndexRangeError
 from staticgrad.ir import REGISTRY
 from staticgrad.ir.subgraph import interpret
+from staticgrad.operators import apply
 from tests.compiler.helpers import Bench
 
 

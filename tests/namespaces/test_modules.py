@@ -10,12 +10,12 @@ import textwrap
 import warnings
 
 import pytest
-from staticgrad.utils.data import RandomSampler
 
 import staticgrad as sg
 from staticgrad import nn, optim
 from staticgrad.interchange.serialization.storages import SerializationError
 from staticgrad.namespaces.paths import HOMES, home
+from staticgrad.utils.data import RandomSampler
 from tests.helpers import assert_close
 
 

@@ -7,10 +7,10 @@ import re
 
 import numpy as np
 import pytest
-import staticgrad.functional as F
 from scipy.special import erf
 
 import staticgrad as sg
+import staticgrad.functional as F
 from staticgrad import nn
 from staticgrad.errors import ArgumentError, IndexRangeError, ShapeError
 

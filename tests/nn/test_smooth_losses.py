@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import staticgrad.functional as F
 
 import staticgrad as sg
+import staticgrad.functional as F
 from tests.helpers import assert_close
 
 POINTS = [0.0, -0.0, 1.0, -1.0, 30.0, -30.0, 200.0, -200.0]

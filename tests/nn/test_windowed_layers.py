@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import staticgrad.functional as F
 
 import staticgrad as sg
+import staticgrad.functional as F
 from staticgrad import nn
 from staticgrad.errors import ArgumentError, ShapeError
 from tests.helpers import assert_close

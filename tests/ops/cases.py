@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import staticgrad.distributions
-from staticgrad.operators import F, apply
 
 import staticgrad as sg
 import staticgrad.distributed  # these have ops of their own
+import staticgrad.distributions
 from staticgrad.ir import REGISTRY
+from staticgrad.operators import F, apply
 from staticgrad.ops.attention import attention, attention_softmax
 from tests.helpers import Arg, boolean, integer, positive, real
 from tests.ops import complex_cases, torch_cases, window_cases

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from staticgrad.operators import Symbol
 
 import staticgrad as sg
 from staticgrad.eager import Tensor
+from staticgrad.operators import Symbol
 from staticgrad.tracing.traced import Traced
 from tests.helpers import placeholders
 from tests.ops.test_cases import run_interpreter

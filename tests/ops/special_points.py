@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from staticgrad.operators import SPECIAL, F
 
 import staticgrad as sg
 from staticgrad.eager import Tensor
 from staticgrad.errors import StaticgradError
+from staticgrad.operators import SPECIAL, F
 
 nan, inf = np.nan, np.inf
 ONE = (

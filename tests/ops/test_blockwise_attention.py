@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import staticgrad.functional as F
 
 import staticgrad as sg
+import staticgrad.functional as F
 from staticgrad.base.types import TensorType
 from staticgrad.compiler.lower import instruction_builder
 from staticgrad.errors import ShapeError

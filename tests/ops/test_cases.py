@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, Symbol
 
 import staticgrad as sg
 from staticgrad.autodiff.reverse import gradients
@@ -21,6 +20,7 @@ from staticgrad.eager import Tensor
 from staticgrad.ir import REGISTRY, Graph, Node
 from staticgrad.ir.subgraph import interpret
 from staticgrad.ir.text import verify
+from staticgrad.operators import F, Symbol
 from tests.helpers import assert_close, directional, placeholders, rng_of
 from tests.ops.cases import CASES, EXEMPT, Case, f64
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 import staticgrad as sg
 from staticgrad import linalg
+from staticgrad.operators import F
 from tests.helpers import rng_of, sweep
 from tests.ops import modes
 from tests.ops.test_linear_systems import with_slopes

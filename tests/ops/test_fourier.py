@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.autograd import gradcheck, gradgradcheck
 
 import staticgrad as sg
 from staticgrad import func
+from staticgrad.autograd import gradcheck, gradgradcheck
 from staticgrad.errors import ArgumentError, DTypeError
 from tests.helpers import assert_close
 

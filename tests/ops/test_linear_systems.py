@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 import staticgrad as sg
 from staticgrad import linalg
 from staticgrad.compat import tf1
+from staticgrad.operators import F
 from tests.ops import modes
 
 RNG = np.random.default_rng(0)

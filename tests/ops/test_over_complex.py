@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.autograd import gradcheck, gradgradcheck
 
 import staticgrad as sg
 from staticgrad import func
+from staticgrad.autograd import gradcheck, gradgradcheck
 from staticgrad.errors import DTypeError
 from staticgrad.ir import REGISTRY, Expand, Pointwise, over
 from tests.helpers import assert_close

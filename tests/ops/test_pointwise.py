@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 import staticgrad as sg
 from staticgrad import functional
 from staticgrad.errors import ArgumentError, DTypeError
+from staticgrad.operators import F
 from staticgrad.ops.pointwise import LIKE_X86
 from tests.helpers import assert_close
 from tests.ops.modes import MODES, eager, slopes

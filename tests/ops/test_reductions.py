@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 import staticgrad as sg
 from staticgrad.errors import ArgumentError, ShapeError
+from staticgrad.operators import F
 from tests.helpers import assert_close
 from tests.ops.modes import MODES, eager, slopes
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 import staticgrad as sg
+from staticgrad.operators import F
 from tests.ops import modes
 
 REDUCTIONS = ["sum", "prod", "mean", "amax", "amin"]

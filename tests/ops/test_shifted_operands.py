@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import staticgrad.functional as F
 
 import staticgrad as sg
+import staticgrad.functional as F
 from tests.helpers import rng_of
 
 

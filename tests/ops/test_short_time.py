@@ -6,9 +6,9 @@ import functools
 
 import numpy as np
 import pytest
-from staticgrad.autograd import gradcheck
 
 import staticgrad as sg
+from staticgrad.autograd import gradcheck
 from staticgrad.errors import ArgumentError, DTypeError, ShapeError
 from tests.helpers import assert_close
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 import staticgrad as sg
 from staticgrad import functional
 from staticgrad.eager import Tensor
 from staticgrad.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from staticgrad.ir import Graph
+from staticgrad.operators import F
 from tests.helpers import assert_close, placeholders
 from tests.ops.elementwise_cases import ELEMENTWISE
 from tests.ops.modes import MODES, eager, slopes

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from staticgrad.operators import F, apply
 
 import staticgrad as sg
 from staticgrad import linalg, special
 from staticgrad.ir import REGISTRY
+from staticgrad.operators import F, apply
 from staticgrad.ops.cumulative import running_product
 from tests.helpers import Arg, boolean, integer, positive, real
 

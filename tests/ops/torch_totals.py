@@ -20,9 +20,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from staticgrad.operators import Symbol
-
 import staticgrad as sg
+from staticgrad.operators import Symbol
 from tests.ops import test_torch_ops, torch_samples
 
 REFUSALS = (

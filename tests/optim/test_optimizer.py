@@ -8,9 +8,9 @@ import pickle
 
 import numpy as np
 import pytest
-import staticgrad.functional as F
 
 import staticgrad as sg
+import staticgrad.functional as F
 from staticgrad import nn, optim
 from staticgrad.eager.tensor import Structure
 from staticgrad.errors import ArgumentError, GradientError, GraphError, ShapeError

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import staticgrad.functional as F
 
 import staticgrad as sg
+import staticgrad.functional as F
 from staticgrad import nn, optim
 from staticgrad.errors import ArgumentError, GradientError
 

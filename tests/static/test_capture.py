@@ -5,13 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, frontends
-from staticgrad.operators.dispatch import Frontends, no_capture
 
 import staticgrad as sg
 from staticgrad import eager, ir
 from staticgrad.eager.generator import marks
 from staticgrad.errors import GraphError, ShapeError, UninitializedError
+from staticgrad.operators import F, frontends
+from staticgrad.operators.dispatch import Frontends, no_capture
 from staticgrad.static import (
     Graph,
     Session,

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 from staticgrad import eager
 from staticgrad.errors import ArgumentError, GradientError, GraphError
+from staticgrad.operators import F
 from staticgrad.static import Graph, Session, Variable, constant, gradients, placeholder
 
 X = np.array([0.5, -1.5, 2.0])

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 from staticgrad import eager
 from staticgrad.errors import DTypeError, FeedError
+from staticgrad.operators import F
 from staticgrad.static import Session, Variable, constant, no_op, placeholder
 from staticgrad.static.feeds import Feed, converted
 

@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 from staticgrad import ir
 from staticgrad.errors import GraphError
+from staticgrad.operators import F
 from staticgrad.static import (
     Graph,
     Session,

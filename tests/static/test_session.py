@@ -4,11 +4,11 @@ import threading
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 from staticgrad import eager
 from staticgrad.eager.tape_graph import graph_of
 from staticgrad.errors import ArgumentError, FeedError, GraphError, StaticgradError, UninitializedError
+from staticgrad.operators import F
 from staticgrad.static import (
     Graph,
     Session,

@@ -1,8 +1,8 @@
 """The main use, end to end: a model written with placeholders, trained by hand-written updates."""
 
 import numpy as np
-from staticgrad.operators import F
 
+from staticgrad.operators import F
 from staticgrad.static import Session, Variable, assign_sub, global_variables_initializer, gradients, group, placeholder
 
 

@@ -4,11 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 from staticgrad import eager
 from staticgrad.eager.inplace_methods import METHODS
 from staticgrad.errors import ArgumentError, DTypeError, FeedError, GraphError, ShapeError, UninitializedError
+from staticgrad.operators import F
 from staticgrad.static import (
     Graph,
     Session,

@@ -19,10 +19,10 @@ import weakref
 
 import numpy as np
 import pytest
-from staticgrad.operators import Symbol
-from staticgrad.operators.unknown_numbers import UnknownNumber
 
 import staticgrad as sg
+from staticgrad.operators import Symbol
+from staticgrad.operators.unknown_numbers import UnknownNumber
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 

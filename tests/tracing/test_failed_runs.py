@@ -9,11 +9,11 @@ import types
 
 import numpy as np
 import pytest
-from staticgrad.operators import apply
 
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
+from staticgrad.operators import apply
 from staticgrad.ops.decisions import watch_op
 
 MODES = {

@@ -11,8 +11,6 @@ from types import FunctionType
 
 import numpy as np
 import pytest
-from staticgrad.operators import frontends
-from staticgrad.operators import state as dispatch_state
 
 import staticgrad as sg
 from staticgrad import functional as F
@@ -21,6 +19,8 @@ from staticgrad.eager import generator
 from staticgrad.eager.generator import marks
 from staticgrad.eager.grad_mode import modes
 from staticgrad.errors import StaticgradError
+from staticgrad.operators import frontends
+from staticgrad.operators import state as dispatch_state
 from tests.helpers import assert_same
 from tests.tracing.helpers import Program, batch, labels, of, state
 

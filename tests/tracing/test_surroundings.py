@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.utils import data
 
 import staticgrad as sg
 from staticgrad import nn, optim
+from staticgrad.utils import data
 from tests.helpers import assert_same
 from tests.tracing.helpers import watched_by
 

@@ -14,11 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from staticgrad.operators import frontends
 
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
+from staticgrad.operators import frontends
 from tests.processes import ended, interrupted, start
 from tests.tracing.helpers import batch, labels
 

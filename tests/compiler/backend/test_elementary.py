@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 import staticgrad as sg
 from staticgrad.compiler.backend import code_generation, cpu, dialect, elementary, kernel_compiler, object_code
 from staticgrad.compiler.backend.elementary import trigonometric
 from staticgrad.ir import REGISTRY, Pointwise
+from staticgrad.operators import F
 from tests.ops.elementwise_cases import ELEMENTWISE, Elementwise
 
 DTYPES = [np.float32, np.float64]

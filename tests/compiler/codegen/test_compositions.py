@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 from staticgrad.base.types import bool_, float32, float64
 from staticgrad.compiler.codegen.loop_ir import Literal, Name, Scalar, inside
@@ -15,6 +14,7 @@ from staticgrad.compiler.codegen.operands import composed
 from staticgrad.compiler.codegen.printers import KERNEL
 from staticgrad.compiler.program import Program
 from staticgrad.ir import REGISTRY, Graph, Pointwise
+from staticgrad.operators import F
 from tests.helpers import assert_close, placeholders
 from tests.ops.elementwise_cases import ELEMENTWISE
 

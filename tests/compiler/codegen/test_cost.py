@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, Symbol
 
 from staticgrad.compiler.codegen.cost import Cost
 from staticgrad.compiler.execute.explain import cost
 from staticgrad.compiler.execute.plan import Plan
+from staticgrad.operators import F, Symbol
 from staticgrad.ops.pointwise import TRANSCENDENTAL
 from tests.compiler.helpers import Bench
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, Symbol, append
 
 from staticgrad.autodiff.reverse import gradients
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.ir import REGISTRY
+from staticgrad.operators import F, Symbol, append
 from staticgrad.ops.leaves import hyper
 from staticgrad.ops.random import DrawPosition, generator, normal_op, rng_op_type, uniform_op
 from tests.compiler.helpers import Bench, ops_of

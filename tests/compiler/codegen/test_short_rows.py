@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, Symbol
 
 from staticgrad.compiler.backend.cpu import BYTES
+from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench
 
 

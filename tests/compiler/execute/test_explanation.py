@@ -9,7 +9,6 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from staticgrad.operators import F
 
 import staticgrad
 from staticgrad.autodiff.reverse import gradients
@@ -17,6 +16,7 @@ from staticgrad.compiler.execute.explain import remedy, size_text, totals
 from staticgrad.compiler.execute.explanation import patterns
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.errors import ArgumentError
+from staticgrad.operators import F
 from staticgrad.ops.control.scan import scan
 from tests.compiler.helpers import Bench, without_machine_code
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.safetensors import load_file
 
 import staticgrad as sg
 from staticgrad import functional as F
@@ -18,6 +17,7 @@ from staticgrad import nn, optim
 from staticgrad.command_line.inspecting import exported
 from staticgrad.compiler.execute.exported_engine import _products, read_safetensors, write_safetensors
 from staticgrad.errors import ArgumentError, UninitializedError
+from staticgrad.safetensors import load_file
 from tests.helpers import raised
 
 ALONE = """

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, apply
 
 import staticgrad as sg
 from staticgrad.compiler.backend import abi as t
@@ -20,6 +19,7 @@ from staticgrad.compiler.execute import fastcall
 from staticgrad.compiler.execute.fastcall import Spec, _disjoint, fast_call
 from staticgrad.compiler.execute.outputs import LARGE
 from staticgrad.ir import REGISTRY
+from staticgrad.operators import F, apply
 from staticgrad.tracing.step_loop import FALLBACK, tensors
 from tests.compiler.helpers import Bench
 from tests.helpers import assert_close

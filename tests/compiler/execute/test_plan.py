@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, Symbol, append, apply
 
 import staticgrad as sg
 from staticgrad.autodiff.reverse import gradients
@@ -24,6 +23,7 @@ from staticgrad.compiler.program import Program
 from staticgrad.compiler.runtime import loader, threads
 from staticgrad.errors import ArgumentError, IndexRangeError, UninitializedError
 from staticgrad.ir import REGISTRY, OpDef
+from staticgrad.operators import F, Symbol, append, apply
 from staticgrad.ops.leaves import constant_of
 from tests.compiler.helpers import Bench, on_host
 from tests.helpers import assert_close

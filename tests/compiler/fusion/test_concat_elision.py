@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import staticgrad.functional as functional
-from staticgrad.operators import F, Symbol
 
 import staticgrad as sg
+import staticgrad.functional as functional
 from staticgrad.autodiff.reverse import gradients
+from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench
 
 Build = Callable[[Bench], list[Symbol]]

@@ -6,11 +6,11 @@ import random
 
 import networkx as nx
 import pytest
-from staticgrad.operators import F
 
 from staticgrad.compiler.fusion import contraction
 from staticgrad.compiler.fusion.contraction import Contraction, TooFar, Vertex
 from staticgrad.ir import Node
+from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 import staticgrad as sg
+from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 
 DTYPES = [np.float32, np.float64]

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, Symbol
 
 from staticgrad.autodiff.reverse import gradients
 from staticgrad.compiler.backend.kernel_cache import without_comments
 from staticgrad.errors import IndexRangeError
+from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench, on_host, reasons
 
 NUMBERS = np.array([0, 6, 6, -1, 3])

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, Symbol
 
 from staticgrad.autodiff.reverse import gradients
 from staticgrad.compiler.fusion import fuse
@@ -18,6 +17,7 @@ from staticgrad.compiler.fusion.layout import Layouts
 from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.pipeline import compile_plan
 from staticgrad.ir import Node
+from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench, without_machine_code
 from tests.compiler.programs import build, random_program
 

@@ -8,10 +8,10 @@ import random
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
-from staticgrad.operators import F
 
 from staticgrad.compiler.fusion.layout import ZERO, Layouts, block_start, broadcast_strides, count, merged, real, row_terms
 from staticgrad.ir import Layout
+from staticgrad.operators import F
 from staticgrad.ops.shaping import backwards
 from tests.compiler.helpers import Bench
 from tests.helpers import assert_close

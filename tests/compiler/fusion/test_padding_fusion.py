@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, Symbol
 
 import staticgrad as sg
 from staticgrad import nn
 from staticgrad.autodiff.reverse import gradients
 from staticgrad.compiler.backend import code_generation, kernel_cache
 from staticgrad.compiler.backend.cpu import BYTES
+from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, Symbol, apply
 
 import staticgrad as sg
 from staticgrad.autodiff.reverse import gradients
 from staticgrad.compiler.backend.kernel_cache import without_comments
+from staticgrad.operators import F, Symbol, apply
 from staticgrad.ops.gathering import scatter_op
 from tests.compiler.helpers import Bench, reasons
 

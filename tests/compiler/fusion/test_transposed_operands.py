@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from staticgrad.operators import F
 
 from staticgrad.compiler.fusion.layout import LARGE
+from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 
 assert LARGE <= 260 * 270

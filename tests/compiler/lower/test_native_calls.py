@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, apply
 
 import staticgrad as sg
 from staticgrad.ir import REGISTRY, Clear, Copy, Gemm, Layout, Native, Node, Routine
+from staticgrad.operators import F, apply
 from tests.compiler.helpers import Bench
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from staticgrad.operators import F
 
+from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 
 CASES: dict[str, tuple[Callable[[Any, Any], list[Any]], bool]] = {

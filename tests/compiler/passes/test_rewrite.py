@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, Symbol, append, apply
 
 import staticgrad as sg
 from staticgrad.compiler.passes.rewrite import simplify
@@ -17,6 +16,7 @@ from staticgrad.compiler.program import Program
 from staticgrad.ir import REGISTRY, Graph, Node
 from staticgrad.ir.subgraph import interpret
 from staticgrad.ir.text import verify
+from staticgrad.operators import F, Symbol, append, apply
 from staticgrad.ops.attention import attention
 from staticgrad.ops.communication import all_gather_op, all_reduce_op
 from staticgrad.ops.leaves import constant, constant_of

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, Symbol
 
 from staticgrad.base.types import TensorType
 from staticgrad.compiler.passes.functionalize import functionalize
@@ -15,6 +14,7 @@ from staticgrad.errors import ShapeError
 from staticgrad.ir import Expand, Reduction
 from staticgrad.ir.subgraph import interpret
 from staticgrad.ir.text import verify
+from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench
 from tests.helpers import assert_close
 

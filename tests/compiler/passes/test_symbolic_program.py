@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import Symbol, append
 
 import staticgrad as sg
 from staticgrad.base.types import StackType, TensorType, TupleType, float32
@@ -14,6 +13,7 @@ from staticgrad.compiler.passes.functionalize import FunctionalGraph, functional
 from staticgrad.compiler.passes.symbolic_extents import Conditions, SymbolicExtent, Unfollowed
 from staticgrad.compiler.passes.symbolic_program import Survey, SymbolicProgram
 from staticgrad.ir import REGISTRY, Cell, Node
+from staticgrad.operators import Symbol, append
 
 
 def built(rows: Any) -> FunctionalGraph:

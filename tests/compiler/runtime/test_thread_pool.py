@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 import staticgrad as sg
 from staticgrad.compiler.backend.abi import (
@@ -42,6 +41,7 @@ from staticgrad.compiler.backend.abi import (
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.lower import instructions
 from staticgrad.compiler.runtime import loader, thread_pool
+from staticgrad.operators import F
 from tests.compiler.helpers import Bench, on_host
 
 ROOT = Path(__file__).parents[3]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 from staticgrad.autodiff.reverse import gradients
+from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 
 

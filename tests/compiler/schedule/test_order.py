@@ -8,12 +8,12 @@ from collections.abc import Callable
 import networkx as nx
 import numpy as np
 import pytest
-from staticgrad.operators import F, Symbol
 
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.schedule.order import ScheduleNode, Waits
 from staticgrad.errors import IndexRangeError
 from staticgrad.ir.walks import digraph
+from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench, on_host
 
 # variables --------------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, apply
 
 import staticgrad as sg
 from staticgrad.eager.calls.array_plans import ArrayPlan
@@ -15,6 +14,7 @@ from staticgrad.eager.calls.op_calls import placeholders
 from staticgrad.errors import ArgumentError
 from staticgrad.ir import REGISTRY, Graph
 from staticgrad.nn.functional import pad
+from staticgrad.operators import F, apply
 from tests.helpers import assert_close
 
 SHAPE = (3, 4)

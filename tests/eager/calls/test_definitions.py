@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F, frontends, routed
 
 import staticgrad as sg
 from staticgrad.eager.calls.call_cache import shared
 from staticgrad.eager.calls.routes import USES
 from staticgrad.eager.calls.signature import join
+from staticgrad.operators import F, frontends, routed
 
 
 def test_no_public_function_is_replaced_at_import():

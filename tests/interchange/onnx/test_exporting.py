@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
-from staticgrad.operators import Symbol
 
 import staticgrad as sg
 from staticgrad import nn
+from staticgrad.operators import Symbol
 from tests.helpers import assert_close, raised
 from tests.ops.cases import CASES
 from tests.ops.test_cases import as_list, draw

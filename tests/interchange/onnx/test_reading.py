@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from staticgrad.operators import Symbol
 
 import staticgrad as sg
+from staticgrad.operators import Symbol
 from tests.helpers import assert_close, raised
 from tools import onnx_cases
 

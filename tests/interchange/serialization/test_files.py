@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.safetensors import SafetensorsError
-from staticgrad.serialization.storages import SerializationError
 
 import staticgrad as sg
 from staticgrad import nn, optim, safetensors
 from staticgrad.base.dtypes import DTYPES
 from staticgrad.errors import ArgumentError, DeviceError, StaticgradError
+from staticgrad.safetensors import SafetensorsError
+from staticgrad.serialization.storages import SerializationError
 
 pytestmark = pytest.mark.usefixtures("refusing")
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.safetensors import PAIRS, SafetensorsError, load_file, save_file
 
 import staticgrad as sg
 from staticgrad import nn, safetensors
+from staticgrad.safetensors import PAIRS, SafetensorsError, load_file, save_file
 
 
 def written(path: Path, header: Any, body: bytes) -> Path:

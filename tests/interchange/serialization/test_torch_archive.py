@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.serialization.storages import SerializationError
 
 import staticgrad as sg
 from staticgrad import nn, optim
 from staticgrad.errors import DeviceError
+from staticgrad.serialization.storages import SerializationError
 
 CHECKPOINT = Path(__file__).parent / "checkpoint.pt"
 

@@ -6,9 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
-from staticgrad.autograd import Variable
 
 import staticgrad as sg
+from staticgrad.autograd import Variable
 
 
 def loss_of(x):

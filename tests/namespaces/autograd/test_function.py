@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.autograd import Function
 
 import staticgrad as sg
 from staticgrad import GradientError
+from staticgrad.autograd import Function
 from tests.helpers import raised
 
 pytestmark = pytest.mark.usefixtures("refusing")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from staticgrad.autograd.registered import REGISTERED
 
 import staticgrad as sg
+from staticgrad.autograd.registered import REGISTERED
 
 
 @pytest.fixture

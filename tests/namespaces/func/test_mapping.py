@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import apply
 
 import staticgrad as sg
 from staticgrad import func
@@ -15,6 +14,7 @@ from staticgrad.autodiff import batching
 from staticgrad.autodiff.batching import Samples, rule_of
 from staticgrad.errors import ArgumentError, TransformError
 from staticgrad.ir import REGISTRY, Leaf
+from staticgrad.operators import apply
 from staticgrad.ops.batching import one_by_one
 from tests.helpers import assert_close
 

@@ -6,12 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
-import staticgrad.functional as F
-from staticgrad.functional import checks
 
 import staticgrad as sg
+import staticgrad.functional as F
 from staticgrad import nn
 from staticgrad.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from staticgrad.functional import checks
 
 rng = np.random.default_rng(0)
 N, C = 5, 3

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from staticgrad.functional import torch_layers
 
 import staticgrad as sg
 import staticgrad.nn.functional as F
 from staticgrad import nn
+from staticgrad.functional import torch_layers
 from tests.helpers import assert_close
 
 rng = np.random.default_rng(0)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.utils.checkpoint import checkpoint as sg_checkpoint
 
 import staticgrad as sg
+from staticgrad.utils.checkpoint import checkpoint as sg_checkpoint
 from tests.helpers import raised
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from staticgrad.utils.data import DataLoader, Prefetcher, TensorDataset
 
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.distributed.checkpoint.index import named
+from staticgrad.utils.data import DataLoader, Prefetcher, TensorDataset
 from tests.helpers import raised
 from tests.namespaces.utils.tensorboard.test_writer import accumulated
 

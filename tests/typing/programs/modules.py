@@ -2,16 +2,15 @@
 
 from typing import assert_type
 
+import staticgrad as sg
 import staticgrad.autograd.functional
 import staticgrad.fft
 import staticgrad.func
 import staticgrad.linalg as LA
+from staticgrad import autograd, fft, func, linalg, safetensors, special
 from staticgrad.amp import autocast
 from staticgrad.autograd import Function
 from staticgrad.special import erf
-
-import staticgrad as sg
-from staticgrad import autograd, fft, func, linalg, safetensors, special
 
 x = sg.ones(3, 3)
 assert_type(sg.fft.fft(x), sg.Tensor)

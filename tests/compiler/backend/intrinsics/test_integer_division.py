@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from staticgrad.operators import F
 
 import staticgrad as sg
+from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 
 EDGES = [0.0, 1, 2.5, 3, 0.1, 0.3, 0.9, 7, 1e30, 1e-30, 1e-40, np.inf, np.nan]

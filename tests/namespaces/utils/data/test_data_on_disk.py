@@ -6,10 +6,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from staticgrad.utils.data import DataLoader, Dataset, TensorDataset
 
 import staticgrad as sg
 from staticgrad import safetensors
+from staticgrad.utils.data import DataLoader, Dataset, TensorDataset
 
 ROWS, WIDTH = 40_000, 128
 

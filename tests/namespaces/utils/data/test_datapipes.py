@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from staticgrad.utils import data as D
 
 

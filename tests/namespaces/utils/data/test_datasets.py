@@ -7,10 +7,10 @@ import inspect
 
 import numpy as np
 import pytest
-from staticgrad.utils import data as D
 
 import staticgrad as sg
 from staticgrad.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from staticgrad.utils import data as D
 
 
 class Squares(D.Dataset):

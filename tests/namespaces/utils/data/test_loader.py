@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from staticgrad.utils import data as D
 
 import staticgrad as sg
 from staticgrad import nn, optim
 from staticgrad.errors import ArgumentError
+from staticgrad.utils import data as D
 
 WORKERS = [0, 1, 3]
 

@@ -10,11 +10,11 @@ import traceback
 
 import numpy as np
 import pytest
-from staticgrad.utils.data import DataLoader, Dataset, IterableDataset, Prefetcher, TensorDataset
 
 import staticgrad as sg
 from staticgrad import nn, optim
 from staticgrad.errors import ArgumentError
+from staticgrad.utils.data import DataLoader, Dataset, IterableDataset, Prefetcher, TensorDataset
 
 
 def threads() -> list[threading.Thread]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from staticgrad.utils.tensorboard import SummaryWriter
 
 import staticgrad as sg
+from staticgrad.utils.tensorboard import SummaryWriter
 from tests.helpers import raised
 
 
