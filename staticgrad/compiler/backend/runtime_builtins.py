@@ -109,6 +109,27 @@ def pause(builder: Any) -> None:
 
 
 @instruction
+def float_mode(builder: Any) -> Any:
+    """How this thread rounds, and whether it takes subnormal numbers for 0: x86's register for that, elsewhere 0."""
+    if platform.machine() not in X86:
+        return I64(0)
+    with builder.goto_entry_block():
+        place = builder.alloca(I32)
+    _called(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), [POINTER], builder.bitcast(place, POINTER))
+    return builder.zext(builder.load(place), I64)
+
+
+@instruction
+def set_float_mode(builder: Any, mode: Int) -> None:
+    """Have this thread compute as the one that read `mode`."""
+    if platform.machine() in X86:
+        with builder.goto_entry_block():
+            place = builder.alloca(I32)
+        builder.store(builder.trunc(mode.value, I32), place)
+        _called(builder, "llvm.x86.sse.ldmxcsr", ir.VoidType(), [POINTER], builder.bitcast(place, POINTER))
+
+
+@instruction
 def yield_cpu(builder: Any) -> None:
     """Let the system run another thread."""
     _called(builder, "sched_yield", I32, [])

@@ -8,7 +8,7 @@ A pool is a block of int64 words, on cache lines of their own where many threads
 
     TICKET   chunks << 16 | next chunk to take; adding 1 takes a chunk, and there is none when next >= chunks
     DONE     chunks that are done
-    JOB ..   kernel, buffers, sizes, start, length of the range
+    JOB ..   kernel, buffers, sizes, start, length of the range, mode of floating-point arithmetic
     OWNER    1 while a plan uses the pool; another plan meanwhile runs its chunks in its own thread
     ASLEEP   workers that sleep
     SHUN     the time until which jobs are run without workers, because these were preempted; whether they were in the last job
@@ -26,12 +26,14 @@ from ..backend.runtime_builtins import (
     call_with,
     entry,
     exchange,
+    float_mode,
     nanoseconds,
     pause,
     peek,
     peek_shared,
     poke,
     poke_shared,
+    set_float_mode,
 )
 from .placement import keep_off, let_go, place_of, sleeps
 
@@ -43,6 +45,7 @@ def take(pool):
     if t >= chunks:
         return 0
     start, span = peek(pool + JOB + 24), peek(pool + JOB + 32)
+    set_float_mode(peek(pool + JOB + 40))
     call_kernel(
         peek(pool + JOB), peek(pool + JOB + 8), peek(pool + JOB + 16),
         start + span * t // chunks, start + span * (t + 1) // chunks,
@@ -103,6 +106,7 @@ def share(pool, kernel, buffers, sizes, start, stop, chunks):
         poke(pool + JOB + 16, sizes)
         poke(pool + JOB + 24, start)
         poke(pool + JOB + 32, stop - start)
+        poke(pool + JOB + 40, float_mode())
         poke_shared(pool + DONE, 0)
         poke_shared(pool + TICKET, chunks << 16)
         more = 1
