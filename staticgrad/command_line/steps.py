@@ -28,6 +28,7 @@ PURE = REPORTS | {"abs", "cpu", "detach", "exp", "float", "format", "int", "item
 DATA = frozenset({"random", "sklearn"})
 """Packages that make data: leading lines with them, or with NumPy's generators, are no part of a step, and give it arrays."""
 GENERATORS = frozenset({"Random", "RandomState", "default_rng"})
+ASKS = frozenset({"dir", "eval", "exec", "globals", "locals", "vars"})
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.With, ast.If, ast.Assert, ast.Pass)
 """Statements that a step may have."""
@@ -254,8 +255,10 @@ class _Text:
     steps of them."""
 
     def __init__(self, path: str, tree: ast.Module):
-        self.file = os.path.basename(path)
+        self.file, self.tree = os.path.basename(path), tree
         self.sources = _sources(tree)
+        self.asks = any(isinstance(part, ast.Name) and part.id in ASKS for part in ast.walk(tree))
+        """Whether the file reads its names by others than their own."""
         self.functions: list[tuple[ast.FunctionDef, ast.Call]] = []
         self._statements(tree.body, None, set())
 
@@ -290,7 +293,7 @@ class _Text:
                 return False
         late = [line for line in statements[begin:at] if _waits(line, statements[begin:end])]
         begin += max((i for i, x in enumerate(statements[begin:at], 1) if _calls(x) & OUTSIDE and x not in late), default=0)
-        begin += next((i for i, x in enumerate(statements[begin:at]) if not _mentions(x, self.sources)), 0)
+        begin += self._data(statements[begin:at])
         late = [line for line in late if line in statements[begin:at]]
         lines = [line for line in statements[begin:end] if line not in late]
         _name_loss(statements[at])
@@ -300,7 +303,7 @@ class _Text:
             inputs |= dict.fromkeys(name for name in _needed(line, bound) if name in known)
         if any(name.startswith("__") and not name.endswith("__") for line in lines for name in _words(line)):
             return False  # names that Python changes inside of classes
-        results = sorted(bound) if function is None else self._read_elsewhere(function, lines, bound)
+        results = sorted(bound) if function is None and self.asks else self._read_elsewhere(function, lines, bound)
         whole = True
         lost = next((name for part in _own(statements[at]) if (name := _differentiated(part))), None)
         if (lost in bound and lost not in results) or (lost is not None and lost not in bound):
@@ -329,12 +332,26 @@ class _Text:
         statements[begin:end] = [ast.copy_location(replacement, lines[0]), *late]
         return True
 
+    def _data(self, lines: list[Any]) -> int:
+        """How many of these lines come before the step, up to the last that makes data: such lines, and `zero_grad()`."""
+        found = 0
+        for i, line in enumerate(lines, 1):
+            if _mentions(line, self.sources):
+                found = i
+            elif not (isinstance(line, ast.Expr) and _calls(line) == {"zero_grad"}):
+                break
+        return found
+
     def _read_elsewhere(self, function: Any, lines: list[Any], bound: set[str]) -> list[str]:
-        """The names that lines bind and the rest of a function, or the same lines of the next step, read."""
+        """The names that lines bind and the rest of a function, or of the file, or the same lines of the next step, read."""
         inside = {id(part) for line in lines for part in ast.walk(line)}
-        read = {
-            x.id for x in ast.walk(function) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load) and id(x) not in inside
-        }
+        around = [self.tree, *(step for step, _ in self.functions)] if function is None else [function]
+        read: set[str] = set()
+        for part in (part for tree in around for part in ast.walk(tree) if id(part) not in inside):
+            if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Store):
+                read.add(part.id)
+            elif isinstance(part, ast.AugAssign):
+                read |= {*_names(part.target, ast.Store)}
         seen: set[str] = set()
         for line in lines:
             read |= {*_needed(line, seen)}

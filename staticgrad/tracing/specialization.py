@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from .observer.state_watcher import StateWatcher
 from .outputs import Build, Move, Results, fetched
 from .result_tape import InferenceMarks, result_tape
 from .sharing import apart, bounds, check, pattern
-from .step_loop import fallback, make_fast_call
+from .step_loop import FALLBACK, fallback, make_fast_call
 from .traced import Traced
 from .traced_backward import DeferredGradientBinding, GradientBinding, fits
 from .tracer import Tracer
@@ -197,6 +198,8 @@ class Specialization:
         """Whether it is for calls inside `inference_mode` only."""
         self.specs, self.number_shapes = self._specs(call), self._number_shapes(call)
         self.fast_call: Callable[[tuple[Any, ...]], Any] = fallback
+        self.again = False
+        """Whether it has served a call after that for which it was traced."""
         self.undo: Sequence[Callable[[], None]] = ()
         """Undoes the preparations of the trace, until it has run."""
         self.free = False
@@ -581,7 +584,17 @@ class Specialization:
         more = [cell.tensor for cell in self.plan.builder.cells if id(cell.tensor) not in bindings]
         self.places = [(*bounds(t._data), t, id(t) in updated) for t in {id(t): t for t in [*self.updated, *more]}.values()]
         self.changes = changes
-        self.fast_call = make_fast_call(self)
+        made = make_fast_call(self)
+        self.fast_call = made if self.again or made is fallback else partial(self._second_call, made)
+
+    def _second_call(self, made: Callable[[tuple[Any, ...]], Any], given: tuple[Any, ...]) -> Any:
+        """The fast call until it has served one."""
+        result = made(given)
+        if result is not FALLBACK:
+            self.again = True
+            if self.fast_call is not fallback:  # the run has not taken it back
+                self.fast_call = made
+        return result
 
     def _renew_held(self) -> None:
         """Give the step new gradients in place of those that the user holds."""

@@ -73,6 +73,8 @@ class SpecializationCache:
         """Traces that other extents may share."""
         self.saves = False
         """Whether callers take gradients of results, so that plans return the values that these need."""
+        self.lonely: list[Specialization] = []
+        """The latest traces in a row that served one call each."""
         self.moving = 0
         """Traces that were made because a run had changed state that the previous trace read."""
         self.calls = 0
@@ -164,6 +166,7 @@ class SpecializationCache:
                 and specialization.ready()
                 and specialization.shares(call)
             ):
+                specialization.again = True
                 break
         else:
             specialization = None
@@ -329,6 +332,13 @@ class SpecializationCache:
                     4,
                 )
         self.traces += not repeated
+        if not road:
+            self.lonely = [] if repeated or (self.lonely and self.lonely[-1].again) else [*self.lonely, specialization]
+            if len(self.lonely) >= MOVING and self.on_break == "split":
+                self.lonely.clear()
+                anew = f"was traced anew in each of its latest {MOVING} calls"
+                logs.warn(f"{self.name} {anew}, so it runs in parts now ({why})", 4)
+                raise TraceError(f"it {anew} ({why})")
         if self.traces == OFTEN and not repeated:
             logs.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", 4)
         self.specializations.setdefault(call.key, []).insert(0, specialization)

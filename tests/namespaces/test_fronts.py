@@ -390,7 +390,26 @@ OUTSIDE = ["batch()", "torch.tensor(rng.normal(size=1))", "torch.tensor(np.rando
 def test_leading_lines_that_make_data_are_no_part_of_a_step(made):
     steps = Steps("compiled")
     steps.code(DATA.replace("MADE", made), "program.py")
-    assert steps.found == ["program.py:15-16  x -> loss" if made in OUTSIDE else "program.py:14-16   -> loss, x"]
+    assert steps.found == ["program.py:15-16  x -> loss" if made in OUTSIDE else "program.py:14-16   -> loss"]
+
+
+READS = {
+    "": "loss", "print(x)": "x, loss", "def report():\n    return loss + x": "loss, x", "x += 1": "x, loss", "del x": "x, loss",
+    "print(globals())": "loss, x", "module.eval()": "loss",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reads", READS)
+def test_a_step_has_the_results_that_the_file_reads(reads):
+    steps = Steps("compiled")
+    steps.code(DATA.replace("MADE", "torch.rand(1)") + reads, "program.py")
+    assert steps.found == [f"program.py:14-16   -> {READS[reads]}"]
+
+
+def test_gradients_that_are_reset_before_data_are_made_are_reset_outside_of_the_step():
+    steps = Steps("compiled")
+    steps.code(DATA.replace("    x = MADE", "    optimizer.zero_grad()\n    x = batch()"), "program.py")
+    assert steps.found == ["program.py:16-17  x -> loss"]
 
 
 DRAWS = """

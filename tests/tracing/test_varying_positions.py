@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -381,3 +382,31 @@ def test_kinds_of_numbers(name, number, mode):
     compiled, x = sg.compile(f, **MODES[mode]), operand()
     for i in range(5):
         assert_same(compiled(x, i), f(x, i))
+
+
+def test_a_function_that_each_call_traces_runs_in_segments():
+    """The result is a view of the tensor at the number's place: no plan serves two calls."""
+    data, w = sg.arange(100.0), sg.ones(4, requires_grad=True)
+
+    def f(i):
+        part = data[i : i + 4]
+        return part, (part * w).sum()
+
+    compiled = sg.compile(f)
+    for i in range(20):
+        with pytest.warns(RuntimeWarning, match="was traced anew in each of its latest 16 calls") if i == 15 else nullcontext():
+            found = compiled(i)
+        for a, b in zip(found, f(i), strict=True):
+            assert_same(a, b)
+    assert compiled.segmented is not None
+    compiled(3)[0].mul_(0)
+    assert not data[3:7].any()
+
+
+def test_a_function_that_is_called_again_keeps_its_traces():
+    data = sg.arange(100.0)
+    compiled = sg.compile(lambda i: data[i : i + 4])
+    for i in range(24):
+        for _ in range(1 + (i % 8 == 7)):
+            assert_same(compiled(i), data[i : i + 4])
+    assert compiled.segmented is None
