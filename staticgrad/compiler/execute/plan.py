@@ -118,6 +118,7 @@ class Plan:
         self.open = self.open_results()
         self.as_they_lie = [(i, _same(node)) for i, node in enumerate(b.fetched_nodes)] if self.strict else []
         """The values of a strict run's results, which lie in memory as eager mode's do."""
+        self.lying = {node for _, node in self.as_they_lie}
         if b.stream.stacks:
             weakref.finalize(self, free_stacks, list(b.stream.stacks.values()))
         self.patches = np.array(b.patches, np.int64).reshape(-1, 3)
@@ -575,7 +576,7 @@ class Plan:
     def _let_go(self, instruction: Instruction) -> None:
         """Release the values that no later host call reads."""
         if self.last_read is None:
-            self.last_read, seen = {}, {node for _, node in [*self.open, *self.as_they_lie]}
+            self.last_read, seen = {}, {node for _, node in self.open}
             for each in reversed(self.instructions):
                 node = each.node
                 if node is not None and each.kind == "host":
@@ -583,7 +584,9 @@ class Plan:
                     self.last_read[each] = [*reads]
                     seen |= reads
         for node in self.last_read[instruction]:
-            self.kept.pop(node, None)
+            value = self.kept.pop(node, None)
+            if node in self.lying and value is not None and not value.flags.c_contiguous:
+                self.kept[node] = value
 
     def fail(self, number: int) -> NoReturn:
         """Raises the error that an instruction reported."""
