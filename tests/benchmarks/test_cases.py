@@ -16,7 +16,9 @@ from tests.helpers import sweep
 
 SMALL = [case for case in CASES.values() if not case.large]
 NAMES = [case.name for case in SMALL]
-STEPS = 2
+STEPS = {"unseen-springs": 3}
+"""Steps before the results are compared, elsewhere 2. The springs' second loss is a difference of numbers that are equal but
+for rounding."""
 SHORTER = {"chain": {"w": 10, "b": 10}}
 """How much of arrays is enough to test with, where cases take long to compile."""
 SAMPLE = ("unseen-inducing", "unseen-policy", "unseen-clusters", "unseen-springs", "unseen-graphs", "unseen-trees")
@@ -51,7 +53,7 @@ def test_our_modes_agree(case: Case) -> None:
         if entry.backend == "tf1":
             tf1.reset_default_graph()  # it holds what the tests before left there
         job = IMPLEMENTATIONS[case.name, entry.backend].function(data, entry.backend, entry.variant)
-        result = [job.step() for _ in range(STEPS)][-1]
+        result = [job.step() for _ in range(STEPS.get(case.name, 2))][-1]
         computed[entry] = figures_of(result, job.state(), data)
     assert modes_of(case) <= {entry.backend for entry in computed}
     wanted = reference(computed.values())
