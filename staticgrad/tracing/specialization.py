@@ -198,7 +198,7 @@ class Specialization:
         """Whether it is for calls inside `inference_mode` only."""
         self.specs, self.number_shapes = self._specs(call), self._number_shapes(call)
         self.fast_call: Callable[[tuple[Any, ...]], Any] = fallback
-        self.again = False
+        self.reused = False
         """Whether it has served a call after that for which it was traced."""
         self.undo: Sequence[Callable[[], None]] = ()
         """Undoes the preparations of the trace, until it has run."""
@@ -585,13 +585,13 @@ class Specialization:
         self.places = [(*bounds(t._data), t, id(t) in updated) for t in {id(t): t for t in [*self.updated, *more]}.values()]
         self.changes = changes
         made = make_fast_call(self)
-        self.fast_call = made if self.again or made is fallback else partial(self._second_call, made)
+        self.fast_call = made if self.reused or made is fallback else partial(self._second_call, made)
 
     def _second_call(self, made: Callable[[tuple[Any, ...]], Any], given: tuple[Any, ...]) -> Any:
         """The fast call until it has served one."""
         result = made(given)
         if result is not FALLBACK:
-            self.again = True
+            self.reused = True
             if self.fast_call is not fallback:  # the run has not taken it back
                 self.fast_call = made
         return result

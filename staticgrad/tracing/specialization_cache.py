@@ -73,8 +73,10 @@ class SpecializationCache:
         """Traces that other extents may share."""
         self.saves = False
         """Whether callers take gradients of results, so that plans return the values that these need."""
-        self.lonely: list[Specialization] = []
+        self.lonely = 0
         """The latest traces in a row that served one call each."""
+        self.newest: Specialization | None = None
+        """What the latest trace made."""
         self.moving = 0
         """Traces that were made because a run had changed state that the previous trace read."""
         self.calls = 0
@@ -166,7 +168,7 @@ class SpecializationCache:
                 and specialization.ready()
                 and specialization.shares(call)
             ):
-                specialization.again = True
+                specialization.reused = True
                 break
         else:
             specialization = None
@@ -248,6 +250,7 @@ class SpecializationCache:
             self.specializations.pop(key).clear()
         self.trace_templates = TraceTemplates()
         self.raising.clear()
+        self.newest = None
         if not keys:
             self.state.places.clear()
 
@@ -332,10 +335,10 @@ class SpecializationCache:
                     4,
                 )
         self.traces += not repeated
-        if not road:
-            self.lonely = [] if repeated or (self.lonely and self.lonely[-1].again) else [*self.lonely, specialization]
-            if len(self.lonely) >= MOVING and self.on_break == "split":
-                self.lonely.clear()
+        if not (road or changed):
+            self.lonely = 0 if repeated or (self.newest is not None and self.newest.reused) else self.lonely + 1
+            self.newest = specialization
+            if self.lonely >= MOVING and self.on_break == "split":
                 anew = f"was traced anew in each of its latest {MOVING} calls"
                 logs.warn(f"{self.name} {anew}, so it runs in parts now ({why})", 4)
                 raise TraceError(f"it {anew} ({why})")

@@ -487,6 +487,7 @@ def test_lists_of_numbers(name, place, mode):
     assert step.traces <= 5, step.recompiles
 
 
+@pytest.mark.filterwarnings("ignore:.*was traced anew in each of its latest 16 calls")
 def test_structures_are_bounded(monkeypatch):
     monkeypatch.setattr(state_inputs, "MOST", 8)
     holder = Holder()
