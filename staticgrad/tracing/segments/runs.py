@@ -25,7 +25,7 @@ MOST = 64
 """Segments of a function; more of them run operation by operation."""
 SMALL = 1 << 15
 """Elements of an operation's result, on average, below which it takes longer to note operations than plans save."""
-STEADY = 16
+STEADY = 4
 """Calls without a new segment after which the sizes of operations are looked at."""
 OTHERS, COSTLY = 3, 2000
 """Calls in a row that made segments of so many operations, after which calls run operation by operation: the plan of a road
