@@ -110,7 +110,9 @@ def pause(builder: Any) -> None:
 
 @instruction
 def float_mode(builder: Any) -> Any:
-    """How this thread rounds, and whether it takes subnormal numbers for 0: x86's register for that, elsewhere 0."""
+    """How this thread rounds, and whether it takes subnormal numbers for 0: the register for that, 0 on CPUs unknown here."""
+    if platform.machine() in ARM:
+        return _called(builder, "llvm.aarch64.get.fpcr", I64, [])
     if platform.machine() not in X86:
         return I64(0)
     with builder.goto_entry_block():
@@ -122,7 +124,9 @@ def float_mode(builder: Any) -> Any:
 @instruction
 def set_float_mode(builder: Any, mode: Int) -> None:
     """Have this thread compute as the one that read `mode`."""
-    if platform.machine() in X86:
+    if platform.machine() in ARM:
+        _called(builder, "llvm.aarch64.set.fpcr", ir.VoidType(), [I64], mode.value)
+    elif platform.machine() in X86:
         with builder.goto_entry_block():
             place = builder.alloca(I32)
         builder.store(builder.trunc(mode.value, I32), place)
