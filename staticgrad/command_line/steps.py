@@ -29,6 +29,7 @@ DATA = frozenset({"random", "sklearn"})
 """Packages that make data: leading lines with them, or with NumPy's generators, are no part of a step, and give it arrays."""
 GENERATORS = frozenset({"Random", "RandomState", "default_rng"})
 ASKS = frozenset({"dir", "eval", "exec", "globals", "locals", "vars"})
+"""Functions that read names of a file by their texts: where it has one, steps give it all the names that they bind."""
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.With, ast.If, ast.Assert, ast.Pass)
 """Statements that a step may have."""
@@ -258,7 +259,7 @@ class _Text:
         self.file, self.tree = os.path.basename(path), tree
         self.sources = _sources(tree)
         self.asks = any(isinstance(part, ast.Name) and part.id in ASKS for part in ast.walk(tree))
-        """Whether the file reads its names by others than their own."""
+        """Whether the file may read a name that is written nowhere in it."""
         self.functions: list[tuple[ast.FunctionDef, ast.Call]] = []
         self._statements(tree.body, None, set())
 

@@ -11,6 +11,7 @@ from ..base.signals import module
 from ..base.tables import LateMethod
 from ..base.types import FLOATING, check_unmasked, shape_text
 from ..errors import GradientError, GraphError, ShapeError
+from ..ir import Layout
 from ..ops.operands import number_in
 from ..ops.operators import INPLACE, NOBODY, ORDINARY, F, Lifted, Operators, Symbol, TensorLike, as_array, frontends, taken
 from . import layout_changes, random_fills
@@ -175,7 +176,7 @@ def fill_(self: Tensor, value: TensorLike) -> Tensor:
         return _fill(self, value)
     except GradientError:
         extents, steps = self.shape, [int(step) for step in self.stride()]
-        if not any(d > 1 and step == 0 for d, step in zip(extents, steps, strict=True)):
+        if not Layout(tuple(extents), tuple(steps), 0).repeats:
             raise
         part: Any = F.as_strided(self, [d if step else 1 for d, step in zip(extents, steps, strict=True)], steps)
         _fill(part, value)
