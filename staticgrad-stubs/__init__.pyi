@@ -67,8 +67,8 @@ from .base.dtypes import uint16 as uint16
 from .base.dtypes import uint32 as uint32
 from .base.dtypes import uint64 as uint64
 from .base.dtypes import uint8 as uint8
-from .base.number_limits import finfo as finfo
-from .base.number_limits import iinfo as iinfo
+from .base.types import finfo as finfo
+from .base.types import iinfo as iinfo
 from .base.types import set_default_dtype as set_default_dtype
 from .compiler.passes.rewrite import graph_pass as graph_pass
 from .compiler.passes.rewrite import rewrite as rewrite

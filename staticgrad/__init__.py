@@ -12,12 +12,11 @@ import os
 import sys
 from typing import Any
 
-from .base import garbage as _freed_memory
-from .base import garbage as _garbage
+from .base import interpreter as _interpreter
 
-_importing = _garbage.paused(old=True)
+_importing = _interpreter.paused(old=True)
 _importing.__enter__()  # left at the end of this file, or with this module where an import fails
-_freed_memory.keep()
+_interpreter.keep()
 
 from .base.dtypes import ABSENT_DTYPES as _ABSENT_DTYPES
 from .interchange import protocols as _protocols
@@ -32,8 +31,7 @@ _NOW = {
         bfloat16 bool_ complex64 complex128 dtype float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32
         uint64 bool=bool_ cdouble=complex128 cfloat=complex64 double=float64 float=float32 half=float16 int=int32
         long=int64 short=int16""",
-    ".base.number_limits": "finfo iinfo",
-    ".base.types": "set_default_dtype",
+    ".base.types": "finfo iinfo set_default_dtype",
     ".eager": """
         BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor
         ShortTensor arange asarray detect_anomaly eager_kernels empty empty_permuted empty_strided enable_grad eye

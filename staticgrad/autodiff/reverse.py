@@ -15,7 +15,7 @@ from ..ops.broadcasting import adjoint_op
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
 from ..ops.operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
-from . import messages
+from . import requests
 from .pull import Edge, Pull, between, by_rules
 from .requests import check_seed
 
@@ -42,10 +42,10 @@ def gradients(
     saved = values if saved is None else saved
     for i, y in enumerate(ys):
         if y.dtype.kind not in INEXACT:
-            raise messages.no_history(i, y.dtype)
+            raise requests.no_history(i, y.dtype)
     for i, x in enumerate(xs):
         if x.dtype.kind not in INEXACT:
-            raise messages.not_differentiable(i, x)
+            raise requests.not_differentiable(i, x)
     wanted = {x.node for x in xs}
     wanted |= {node for node, first in same.items() if first in wanted}
     stops = {s.node for s in stop_gradients}

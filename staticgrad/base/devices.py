@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import ArgumentError, DeviceError
-from .signals import module
+from .interpreter import module
 
 KINDS = ("cpu", "cuda", "mps", "xpu", "meta", "hpu", "xla", "mtia", "vulkan", "ipu")
 """The names that PyTorch's `device` takes; tensors can only be on the first."""

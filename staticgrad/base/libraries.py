@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import StaticgradError
-from .signals import uninterrupted
+from .interpreter import uninterrupted
 
 
 class MissingExtra(StaticgradError, ImportError):

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..base import garbage, logs
-from ..base.locks import lock
-from ..base.signals import module
+from ..base import interpreter, logs
+from ..base.interpreter import lock, module
 from ..base.tables import Bounded
 from ..base.types import SingletonType, TensorType
 from ..ir import Cell, Deferred, Graph, Leaf, Node, Region, View
@@ -86,7 +85,7 @@ class Program:
         self.templates = Templates() if templates is None else templates
         self.strict = check_numerics(numerics) == "strict"
         self.passes = passes
-        with garbage.paused():
+        with interpreter.paused():
             self._hold(functionalize(graph, fetches, feeds, effects, draws, self.strict))
 
     def _hold(self, prepared: FunctionalGraph, origin: SymbolicProgram | None = None) -> None:
@@ -152,7 +151,7 @@ class Program:
                 ready = self.prepared
                 known = {node: TensorType(a.shape, node.type.dtype) for node, a in zip(ready.feeds, arrays, strict=True)}
                 known.update((ready.feeds[i], SingletonType(arrays[i].copy())) for i in self.decisive)
-                with garbage.paused(), ExitStack() as stack:
+                with interpreter.paused(), ExitStack() as stack:
                     for watch in around_plans:
                         stack.enter_context(watch(self, known))
                     plan, self.outcome = self._made(known, due)

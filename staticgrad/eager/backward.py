@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, overload
 
 from ..autodiff.requests import check_returns_nothing, check_used, request
-from ..base.signals import module
+from ..base.interpreter import module
 from ..errors import ArgumentError, GradientError
 from ..ops.operators import F, Lifted, TensorLike, Tensors, frontends, listed, misuse, state
 from ..ops.operators import Tensor as AnyTensor

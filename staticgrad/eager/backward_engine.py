@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff import messages
+from ..autodiff import requests
 from ..autodiff.pull import between, by_rules
 from ..errors import AnomalyError, GradientError
 from ..ops.operators import check_change, frontends, state
@@ -448,14 +448,14 @@ class BackwardEngine(Hooked):
         if not isinstance(out, np.ndarray):
             if isinstance(out, PendingValue):
                 if record.memory is not None and record.memory.changed > record.clock:
-                    text = messages.output_text(record.name())
+                    text = requests.output_text(record.name())
                     return Overwritten(text, out, places=places_of_change(record, record.memory))
                 return saved_result(out, record, self.create)
             if isinstance(out, Packed):
                 return out.tensor(record) if self.create else out.unpack()
             return out
         if record.memory is not None and record.memory.changed > record.clock:
-            return Overwritten(messages.output_text(record.name()), out, places=places_of_change(record, record.memory))
+            return Overwritten(requests.output_text(record.name()), out, places=places_of_change(record, record.memory))
         return wrap(out, record) if self.create else out
 
     def reaches(self, tensors: Sequence[Tensor]) -> list[bool]:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..autodiff import messages
+from ..autodiff import requests
 from ..autodiff.pull import Pull
 from ..autodiff.requests import hooked, replacement
 from ..ops.operators import F
@@ -126,7 +126,7 @@ class Hooked(Pull[Record]):
                 if replaced is not None:
                     listed = replaced if isinstance(replaced, tuple) else (replaced,)
                     if len(listed) != len(given):
-                        raise messages.wrong_node_hook(hook, len(given), len(listed))
+                        raise requests.wrong_node_hook(hook, len(given), len(listed))
                     cotangents = [
                         before if new is old else self._checked(hook, new, old)
                         for new, old, before in zip(listed, given, cotangents, strict=True)

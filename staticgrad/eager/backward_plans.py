@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..base.dtypes import SHORT
-from ..base.signals import module
+from ..base.interpreter import module
 from ..errors import GradientError
 from ..ops.operators import frontends, intercepted
 from .backward_hooks import Cotangents

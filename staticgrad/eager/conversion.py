@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.devices import CPU, check_device
 from ..base.dtypes import BFLOAT16, SUPPORTED, as_dtype
-from ..base.signals import module
+from ..base.interpreter import module
 from ..base.types import DTypeLike, get_default_dtype
 from ..errors import ArgumentError, DTypeError
 from ..ops.operators import Symbol, TensorLike, as_array, for_meta, frontends, on_meta, state
@@ -102,7 +102,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     DTypeError.
     """
     check_device(device)
-    capsules = module("staticgrad.base.capsules")
+    capsules = module("staticgrad.base.shared_memory")
     capsule = ext_tensor if type(ext_tensor).__name__ == "PyCapsule" else None
     if capsule is None and str(getattr(ext_tensor, "dtype", "")).endswith(BFLOAT16):
         capsule = ext_tensor.__dlpack__()

@@ -16,7 +16,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ..base.dtypes import HALF, PART_OF, as_dtype
-from ..base.locks import rlock
+from ..base.interpreter import rlock
 from ..base.types import FLOATING, DTypeLike, ShapeLike, TensorType, as_shape, float32, get_default_dtype, is_number
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..base.signals import module
+from ..base.interpreter import module
 from ..base.tables import LateMethod
 from ..base.types import FLOATING, check_unmasked, shape_text
 from ..errors import GradientError, GraphError, ShapeError

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import PART_OF
-from ..base.number_limits import finfo
-from ..base.types import FLOATING, is_number
+from ..base.types import FLOATING, finfo, is_number
 from ..errors import ArgumentError, DTypeError
 from ..ops.operators import F, Operators
 from ..ops.random import uniform_op

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..autodiff import messages
+from ..autodiff import requests
 from ..autodiff.pull import by_rules
 from ..errors import GradientError
 from ..ir import REGISTRY, OpDef
@@ -104,7 +104,7 @@ def _attributes(record: Record) -> dict[str, Any]:
 def _saved_values(record: Record) -> dict[str, Any]:
     found: dict[str, Any] = {f"_saved_{name}": value for name, value in _attributes(record).items()}
     if record.freed:
-        raise messages.freed()
+        raise requests.freed()
     reads, result = positions_read(record)
     node = record.name().partition("Backward")[0]
     names = [NAMES[0], OTHERS.get(node, NAMES[1]), *(f"operand{i}" for i in range(2, len(record.inputs)))]
@@ -150,7 +150,7 @@ class SavedTensor:
         that was freed, or has hooks already."""
         record, position = self._record, self._position
         if record.freed:
-            raise messages.freed()
+            raise requests.freed()
         held: Any = record.out if position is None else record.inputs[position]
         if isinstance(held, Packed):
             raise GradientError(

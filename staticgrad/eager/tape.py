@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
-from ..autodiff import messages
+from ..autodiff import requests
 from ..base.types import TensorType
 from ..errors import ArgumentError, Position, Where, internal, line_of, position_of, user_position
 from ..ir import OpDef
@@ -443,7 +443,7 @@ class FreedTensor:
         return np.broadcast_to(np.zeros((), self.dtype), self.shape)
 
     def refuse(self) -> NoReturn:
-        raise messages.freed()
+        raise requests.freed()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # Python and NumPy probe these
@@ -476,7 +476,7 @@ class Overwritten(FreedTensor):
 
     def refuse(self) -> NoReturn:
         modes.now.note_lines()
-        raise messages.modified(self.description, *(None if place is None else line_of(place) for place in self.places))
+        raise requests.modified(self.description, *(None if place is None else line_of(place) for place in self.places))
 
 
 def places_of_change(record: Record, memory: Memory | None) -> tuple[Position | None, Position | None]:
@@ -495,7 +495,7 @@ def former_shape(tensor: Any, clock: int) -> tuple[int, ...]:
 def overwritten_operand(tensor: Tensor, record: Record) -> Overwritten:
     """The stand-in for an operand of `record` that was changed after it was read."""
     memory = tensor._memory if tensor._base is None else tensor._base._memory
-    text = messages.operand_text(tensor, record.name())
+    text = requests.operand_text(tensor, record.name())
     kind = TensorType(former_shape(tensor, record.clock), tensor.dtype)
     return Overwritten(text, kind, *edge(tensor, record.clock), places_of_change(record, memory))
 

@@ -14,7 +14,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from ..base import dtypes
 from ..base.dtypes import ANY_DTYPE, COMPLEX_OF, PUBLIC, SUPPORTED, DType, as_dtype
-from ..base.signals import module
+from ..base.interpreter import module
 from ..base.types import DTypeLike, ShapeLike, get_default_dtype, normalize_axis, shape_text
 from ..errors import ArgumentTypeError, GradientError, ShapeError, user_position
 from ..ir import OpDef
@@ -293,7 +293,7 @@ class Tensor(Operators):
         array = array.view(np.uint16) if brain else array
         capsule = array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
         if brain:
-            capsules = module("staticgrad.base.capsules")
+            capsules = module("staticgrad.base.shared_memory")
             capsules.recoded(capsule, capsules.UNSIGNED, capsules.BFLOAT)
         return capsule
 

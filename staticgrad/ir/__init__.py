@@ -1,8 +1,7 @@
 """The one IR of both modes: op records, nodes and graphs."""
 
-from .graph import Adjacency, Graph, OfGraph, Travelling, literal
+from .graph import NO_ATTRS, Adjacency, Cell, Graph, Literal, Node, OfGraph, Travelling, literal
 from .lowering import *
-from .node import NO_ATTRS, Cell, Literal, Node
 from .op import *
 from .subgraph import Subgraph, failing, may_fail
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.records import record
+from ..base.tables import record
 from ..errors import StaticgradError
 
 if TYPE_CHECKING:
-    from .node import Node
+    from .graph import Node
 
 __all__ = [
     "Call", "Clear", "collapse", "Copy", "Deferred", "Effect", "Emit", "Exchange", "Expand", "Extent", "Gemm", "Index",

@@ -16,8 +16,7 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from ..base.dtypes import DERIVED, HALF
-from ..base.records import record
-from ..base.tables import LateTable
+from ..base.tables import LateTable, record
 from ..base.types import StackType, TensorType, TupleType
 from ..errors import PACKAGE_DIR, ArgumentError, DTypeError, GraphError
 from .lowering import Effect, Emit, Leaf, Native, Pointwise, Region, Result, View

@@ -11,9 +11,8 @@ import numpy as np
 
 from ..base.types import TensorType
 from ..errors import IndexRangeError, StaticgradError
-from .graph import Graph
+from .graph import Graph, Node
 from .lowering import Region, Result
-from .node import Node
 
 _watch = threading.local()
 """`look`, `seen`: see `watched`."""

@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..base.signals import module
+from ..base.interpreter import module
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, cast
 
-from ..base import signals
+from ..base import interpreter
 from ..base.devices import check_device, is_meta
 from ..base.dtypes import as_dtype
 from ..base.types import INEXACT, DTypeLike
@@ -153,7 +153,7 @@ class Module:
 
     def _under_compile(self, forward: Any) -> Module:
         """What `sg.compile` gives for the module. forward: its call, compiled."""
-        return signals.module("staticgrad.nn.optimized_module").OptimizedModule(self, forward)
+        return interpreter.module("staticgrad.nn.optimized_module").OptimizedModule(self, forward)
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.dtypes import SHORT
-from ..base.records import record
+from ..base.tables import record
 from ..ir import Routine, Scratch
 
 Pair = tuple[int, int]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.records import record
+from ..base.tables import record
 from ..base.types import INEXACT, TensorType, UnrankedType, type_of
 from ..errors import ShapeError, StaticgradError, UnknownExtentError, Where
 from ..ir import REGISTRY, Attribute, Deferred, Graph, Node, OpDef, Region, Subgraph, define

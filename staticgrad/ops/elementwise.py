@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import HALF
-from ..base.number_limits import finfo
-from ..base.types import FLOATING, INEXACT, bool_, category, complex128, float64, is_scalar, to_float
+from ..base.types import FLOATING, INEXACT, bool_, category, complex128, finfo, float64, is_scalar, to_float
 from ..errors import ArgumentError, DTypeError
 from ..ir import Expand, OpDef, define
 from . import pointwise

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import COMPLEX_OF, PART_OF, SHORT
-from ..base.signals import module
+from ..base.interpreter import module
 from ..base.types import TensorType, normalize_axis, part_dtype, shape_text, to_float
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Attribute, Call, Layout, Native, Node, OpDef, Routine, Scratch, define

@@ -10,9 +10,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..base.number_limits import finfo
-from ..base.signals import module
-from ..base.types import FLOATING, category, promote, to_float
+from ..base.interpreter import module
+from ..base.types import FLOATING, category, finfo, promote, to_float
 from ..errors import ArgumentError, DTypeError, GradientError
 from ..ir import OpDef, OverComplex, define
 from . import attributes as at

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import DTYPES, HALF, PART_OF, SHORT, as_dtype
-from ..base.signals import module
+from ..base.interpreter import module
 from ..base.types import (
     FLOATING,
     INEXACT,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.devices import CPU, check_device, is_device
-from ..base.locks import lock
+from ..base.interpreter import lock
 from ..base.types import TensorType, int64
 from ..errors import ArgumentError
 from ..ir import REGISTRY, Cell, Graph, OpDef, Pointwise, define

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.signals import module
+from ..base.interpreter import module
 from .elementwise import times_log, written
 from .host_functions import host, in_dtype_of_last, scipy_special
 from .operators import SPECIAL, F, Tensor, composite, spelled

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.number_limits import finfo
+from ..base.types import finfo
 from ..errors import ArgumentError
 from ..ops.operators import F, Symbol
 from ..ops.operators import Tensor as AnyTensor

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from .. import ir
-from ..autodiff import messages
+from ..autodiff import requests
 from ..autodiff.requests import roots_of, seeds_of
 from ..autodiff.reverse import gradients as append_gradients
 from ..base.types import INEXACT
@@ -62,7 +62,7 @@ def gradients(
     mode = GraphMode()
     roots = roots_of(mode, ys)
     if not roots:
-        raise messages.no_roots()
+        raise requests.no_roots()
     graph = roots[0].graph
     seeds = seeds_of(mode, roots, grad_ys)
     sources = [_tensor(graph, x) for x in _listed(xs, "xs")]

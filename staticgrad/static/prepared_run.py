@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..base.communicators import Communicator, group, owners
-from ..base.locks import rlock
+from ..base.interpreter import rlock
 from ..base.tables import Bounded
 from ..base.types import Shape, UnrankedType, shape_text
 from ..compiler.execute.fastcall import Spec, address, declined, fast_path

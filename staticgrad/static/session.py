@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ..base.signals import module
+from ..base.interpreter import module
 from ..base.tables import Bounded
 from ..compiler.passes.rematerialize import check_budget
 from ..compiler.passes.rewrite import Pass, check_passes

@@ -15,8 +15,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from ..base.communicators import Agreed
+from ..base.interpreter import lock
 from ..base.libraries import by_value
-from ..base.locks import lock
 from ..compiler.passes.rematerialize import check_budget
 from ..compiler.passes.rewrite import Pass, check_passes
 from ..compiler.passes.specialize import check_numerics

@@ -26,7 +26,7 @@ import numpy as np
 from ..base import logs
 from ..base.devices import device
 from ..base.dtypes import ANY_DTYPE
-from ..base.number_limits import finfo, iinfo
+from ..base.types import finfo, iinfo
 from ..eager.tensor import Tensor
 from ..errors import PACKAGE_DIR, TraceError, Where
 from ..ops.operators import F, Symbol

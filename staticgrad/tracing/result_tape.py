@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..autodiff import messages
+from ..autodiff import requests
 from ..autodiff.reverse import gradients
-from ..base.locks import rlock
+from ..base.interpreter import rlock
 from ..base.types import TensorType
 from ..compiler.passes.functionalize import FunctionalGraph, functionalize
 from ..compiler.passes.symbolic_extents import Conditions, Filler
@@ -428,7 +428,7 @@ def result_tape(
     made = [i for i in tracked if isinstance(tracer.leaves.get(fetches[i].node), Traced)]
     roots = [i for i in tracked if fetches[i].node not in tracer.leaves]
     request = _request(specialization, tracer, [fetches[i].node for i in roots])
-    lost = {i: messages.freed() for i in roots if request is None and fetches[i].node in tracer.freed}
+    lost = {i: requests.freed() for i in roots if request is None and fetches[i].node in tracer.freed}
     if request is not None and isinstance(request.found, GradientError):
         for i in roots:
             one = _request(specialization, tracer, [fetches[i].node]) if len(roots) > 1 else request

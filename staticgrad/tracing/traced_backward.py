@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..autodiff import messages
+from ..autodiff import requests
 from ..autodiff.requests import adds_in_place, check_returns_nothing, check_used, hooked, request
 from ..autodiff.reverse import NO_NODES, gradients
 from ..compiler.passes.symbolic_extents import Filler
@@ -246,7 +246,7 @@ def _saved_value(tracer: Tracer, node: Node, value: Node, first: bool = True) ->
     """A value that `node` read or made, unless a backward pass freed it or an in-place change took its memory. first: whether
     it is no earlier operand, too."""
     if node in tracer.freed:
-        return LostValue(tracer.graph, value, messages.freed)
+        return LostValue(tracer.graph, value, requests.freed)
     if tracer.memory.lost(value):
         return LostValue(tracer.graph, value, tracer.memory.refuse_picked)
     if first and tracer.memory.writers.get(node) is value:
@@ -268,7 +268,7 @@ def _saved_value(tracer: Tracer, node: Node, value: Node, first: bool = True) ->
 
 def _lost(tracer: Tracer, node: Node, value: Node, where: Where | None) -> LostValue:
     """A value that `node` read or made, which a change took at the line `where`."""
-    return LostValue(tracer.graph, value, lambda: messages.modified(_description(node, value), node.where, where))
+    return LostValue(tracer.graph, value, lambda: requests.modified(_description(node, value), node.where, where))
 
 
 def _present_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
@@ -294,7 +294,7 @@ def _present_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
 def _description(node: Node, value: Node) -> str:
     """A value that `node` read or made, for an error text."""
     name = node.op.grad_name(node)
-    return messages.output_text(name) if value is node else messages.operand_text(value, name)
+    return requests.output_text(name) if value is node else requests.operand_text(value, name)
 
 
 def _free(tracer: Tracer, roots: list[Traced], order: list[Node], wanted: set[Node] | None) -> None:

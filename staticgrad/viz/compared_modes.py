@@ -14,7 +14,7 @@ from weakref import ref
 
 import numpy as np
 
-from ..autodiff import messages
+from ..autodiff import requests
 from ..base.types import INEXACT
 from ..compiler.backend.kernel_cache import Counters
 from ..compiler.execute.plan import Plan
@@ -210,7 +210,7 @@ def run_eager(case: Case, repeats: int) -> Mode:
         try:
             found = grad(total, list(wanted.values()), allow_unused=True)
         except GradientError as error:
-            if error.summary != messages.freed().summary:
+            if error.summary != requests.freed().summary:
                 raise
             case.own_gradients, case.differentiate = True, False  # it called `grad`, which freed the tape
             return result, {}

@@ -11,7 +11,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import eager
-from staticgrad.autodiff.messages import HookTypeError
+from staticgrad.autodiff.requests import HookTypeError
 
 
 class Tape:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.base import garbage
+from staticgrad.base import interpreter
 
 
 def in_thread(work):
@@ -22,9 +22,9 @@ def in_thread(work):
 
 
 def test_the_collector_runs_again_when_the_last_thread_is_done():
-    with garbage.paused():
-        in_thread(lambda: (garbage.pause(), garbage.resume()))
-        with garbage.paused(old=True):
+    with interpreter.paused():
+        in_thread(lambda: (interpreter.pause(), interpreter.resume()))
+        with interpreter.paused(old=True):
             assert not gc.isenabled()
         assert not gc.isenabled()
     assert gc.isenabled()
@@ -33,7 +33,7 @@ def test_the_collector_runs_again_when_the_last_thread_is_done():
 def test_a_collector_that_is_off_stays_off():
     gc.disable()
     try:
-        with garbage.paused():
+        with interpreter.paused():
             pass
         assert not gc.isenabled()
     finally:
@@ -42,7 +42,7 @@ def test_a_collector_that_is_off_stays_off():
 
 def test_what_is_old_is_collected_with_all_objects():
     gc.unfreeze()  # what others froze stays frozen
-    with garbage.paused(old=True):
+    with interpreter.paused(old=True):
         cycle = [set()]
         cycle.append(cycle)
     assert not any(found is cycle for found in gc.get_objects(0))
@@ -54,7 +54,7 @@ def test_a_child_of_fork_has_no_pauses_of_other_threads():
     begun, over = threading.Event(), threading.Event()
 
     def hold():
-        with garbage.paused():
+        with interpreter.paused():
             begun.set()
             over.wait()
 

@@ -53,7 +53,7 @@ for worker in workers:
 """
 
 OWN = """
-from staticgrad.base.locks import lock, rlock
+from staticgrad.base.interpreter import lock, rlock
 
 own, other, plain = rlock(), rlock(), lock()
 held = threading.Event()
@@ -72,7 +72,7 @@ with own:
 
 
 IMPORTS = """
-from staticgrad.base.signals import module
+from staticgrad.base.interpreter import module
 
 begun = threading.Event()
 
@@ -104,7 +104,7 @@ def test_the_end_of_a_process_waits_for_work_that_must_not_be_copied():
     """A daemon thread compiles, say: LLVM's tables have to stay until it is done."""
     program = """
 import threading, time
-from staticgrad.base.locks import unforked
+from staticgrad.base.interpreter import unforked
 begun = threading.Event()
 def work():
     with unforked:
@@ -120,7 +120,7 @@ begun.wait()
 
 INTERRUPTED = """
     import random, signal, threading
-    from staticgrad.base import locks
+    from staticgrad.base import interpreter
 
     def enter(lock):
         while True:
@@ -128,7 +128,7 @@ INTERRUPTED = """
                 pass
 
     signal.signal(signal.SIGALRM, signal.default_int_handler)
-    for make in (locks.lock, locks.rlock, locks.Condition):
+    for make in (interpreter.lock, interpreter.rlock, interpreter.Condition):
         for _ in range(100):
             lock = make()
             try:

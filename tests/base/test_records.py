@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from staticgrad.base.records import record
+from staticgrad.base.tables import record
 
 
 def definition(decorate: Any) -> Any:

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from staticgrad.base import signals
-from staticgrad.base.signals import module, uninterrupted
+from staticgrad.base import interpreter
+from staticgrad.base.interpreter import module, uninterrupted
 from staticgrad.errors import StaticgradError
 
 
@@ -96,7 +96,7 @@ def test_where_no_thread_can_be_started_the_work_is_done_all_the_same(monkeypatc
     def refuse(*args):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(signals, "start_new_thread", refuse)
+    monkeypatch.setattr(interpreter, "start_new_thread", refuse)
     assert uninterrupted(lambda: 3, handlers=handlers) == 3
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.base import garbage
+from staticgrad.base import interpreter
 from staticgrad.tracing.frames import WORD, code_of, places, trace_instructions, word
 from staticgrad.tracing.observer.python_types import ObjectAges
 
@@ -47,7 +47,7 @@ def test_an_object_at_the_address_of_one_that_ended_is_new():
     """Such a list was returned itself, with values of the trace."""
     ages, young = ObjectAges(), [[i] for i in range(20)]
     before = set(map(id, young))
-    garbage.pause()
+    interpreter.pause()
     try:
         ages.start()
         young.clear()
@@ -59,12 +59,12 @@ def test_an_object_at_the_address_of_one_that_ended_is_new():
         assert same
         assert not any(map(ages.is_old, same))
     finally:
-        garbage.resume()
+        interpreter.resume()
 
 
 def test_a_collection_meanwhile_does_not_make_objects_old():
     ages = ObjectAges()
-    garbage.pause()
+    interpreter.pause()
     try:
         before = [[i] for i in range(20)]
         ages.start()
@@ -77,7 +77,7 @@ def test_a_collection_meanwhile_does_not_make_objects_old():
         assert not any(map(ages.is_old, made + later))
         assert all(map(ages.is_old, before))
     finally:
-        garbage.resume()
+        interpreter.resume()
     assert ages._collection not in gc.callbacks
 
 

@@ -8,10 +8,8 @@ from ...base import communicators
 from ...base.dtypes import as_dtype
 from ...base.dtypes import named as named_dtype
 from ...base.files import replacing
-from ...base.locks import Condition, lock
-from ...base.number_limits import finfo
-from ...base.signals import module
-from ...base.types import FLOATING, TensorType, UnrankedType, bool_, float64, normalize_axis
+from ...base.interpreter import Condition, lock, module
+from ...base.types import FLOATING, TensorType, UnrankedType, bool_, finfo, float64, normalize_axis
 from ...compiler.backend.cpu import ARM, X86
 from ...distributed import get_rank, get_world_size, init_process_group, is_initialized
 from ...errors import ArgumentError, GraphError, IndexRangeError, StaticgradError, UnknownExtentError, user_line

@@ -13,8 +13,8 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+from ...base.interpreter import module
 from ...base.libraries import extension, folders
-from ...base.signals import module
 
 BLAS, LAPACK = ("gemm", "trsm"), ("potrf", "potri", "getrf", "geqrf", "orgqr", "ungqr")
 KINDS = {"orgqr": "sd", "ungqr": "cz"}

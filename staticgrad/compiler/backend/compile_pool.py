@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ...base.locks import Condition, unforked
+from ...base.interpreter import Condition, unforked
 from . import disk_cache as disk
 from .machine_code import SOON
 

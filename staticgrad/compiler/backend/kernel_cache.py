@@ -11,8 +11,8 @@ import re
 from functools import cache, partial
 from types import ModuleType
 
-from ...base import garbage, logs
-from ...base.locks import rlock
+from ...base import interpreter, logs
+from ...base.interpreter import rlock
 from ...errors import CompileError
 from . import disk_cache as disk
 from . import object_code
@@ -152,7 +152,7 @@ def _kept(body: str, file: disk.File) -> tuple[bytes, bool]:
 def _made(source: str, name: str) -> bytes:
     """Compile a source, and write it beside the machine code."""
     try:
-        with garbage.paused():
+        with interpreter.paused():
             content = compiled(source, name)
     except (CompileError, MemoryError):
         raise

@@ -8,8 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...base.locks import rlock
-from ...base.signals import module
+from ...base.interpreter import module, rlock
 from ...errors import CompileError
 from . import disk_cache as disk
 from . import kernel_cache

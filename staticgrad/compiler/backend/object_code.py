@@ -18,8 +18,7 @@ from typing import NamedTuple, TypeVar
 
 import llvmlite
 
-from ...base.locks import unforked
-from ...base.signals import uninterrupted
+from ...base.interpreter import unforked, uninterrupted
 from ...errors import CompileError
 from . import blas_symbols
 from .cpu import L2, description

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 
 from ...base.communicators import DistError
-from ...base.locks import rlock
-from ...base.signals import uninterrupted
+from ...base.interpreter import rlock, uninterrupted
 from ...base.types import OpenType, StackType, TupleType
 from ...errors import ArgumentError, GraphError, IndexRangeError, OutOfMemoryError, StaticgradError
 from ...ir import REGISTRY, Cell, Graph, Native, Node, View

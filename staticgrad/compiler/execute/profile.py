@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...base.files import replacing
-from ...base.signals import module
+from ...base.interpreter import module
 from ...errors import UninitializedError
 from ...ir import Native, Node
 from ...ir.text import clip

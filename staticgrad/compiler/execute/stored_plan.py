@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import as_dtype
-from ...base.locks import rlock
+from ...base.interpreter import rlock
 from ...base.types import TensorType
 from ...errors import CompileError
 from ...ir import Cell, Exchange, Layout, Node

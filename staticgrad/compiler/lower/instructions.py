@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from ...base.records import record
+from ...base.tables import record
 from ...ir import Exchange, Layout, Node
 from ..backend.abi import COUNT, EXIT, GROWING, HEAD, HOST, LARGE_WORK, MOVES, REVERSE, START, N, T
 from ..backend.machine_code import Code

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence, Set
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from ...base.signals import module
+from ...base.interpreter import module
 from ...errors import ArgumentError
 from ...ir import Graph, Native, Node, OpDef, Pointwise, Region, Result, View
 from ...ir.walks import minimum_cut, ordered

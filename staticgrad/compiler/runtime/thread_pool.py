@@ -13,8 +13,7 @@ import signal
 
 import numpy as np
 
-from ...base.locks import lock
-from ...base.signals import uninterrupted
+from ...base.interpreter import lock, uninterrupted
 from ...errors import CompileError
 from ..backend.abi import ASLEEP, CALLS, LOCKS, OWNER, PLACES, POOL_BYTES, SHUN, STARTED, STOP, TICKET
 from . import loader

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.locks import rlock
+from ...base.interpreter import rlock
 from ...errors import ArgumentError
 
 _lock = rlock()

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from ...base.records import record
+from ...base.tables import record
 from ...base.types import shape_text
 from ...eager import Tensor
 from ...errors import ArgumentError

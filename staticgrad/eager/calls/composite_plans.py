@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...autodiff.reverse import gradients
 from ...base.dtypes import FLOATS
-from ...base.signals import module
+from ...base.interpreter import module
 from ...ir import Expand, Extent, Graph, Index, Node, Pointwise, Region, Result, View
 from ...ir.walks import reached
 from ...ops.operators import Symbol

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...autodiff import messages
+from ...autodiff import requests
 from ...base.types import INEXACT
 from ...errors import GradientError
 from ...ir import Expand, OpDef
@@ -174,7 +174,7 @@ class CompositeRecord(Record):
             return self
         found = self.parts[number]()
         if found is None:
-            raise messages.freed()
+            raise requests.freed()
         return found
 
     def free(self) -> None:

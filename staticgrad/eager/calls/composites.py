@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ...autodiff import messages
 from ...autodiff.pull import by_rules
+from ...autodiff.requests import freed, output_text
 from ...base import types
-from ...base.signals import module
+from ...base.interpreter import module
 from ...ir import REGISTRY, Expand, OpDef
 from ...ops.operators import (
     NOBODY,
@@ -277,7 +277,7 @@ def _cotangents(g: Any, record: Any, wanted: Sequence[bool], *operands: Any) -> 
         given = {i: np.asarray(x) for i, x in given.items()}  # NumPy gives scalars in place of 0-d arrays
     if isinstance(record, CompositeRecord):
         if record.freed:
-            raise messages.freed()
+            raise freed()
         if not create:
             found = _by_plan(given, record, operands)
             if found is not None:
@@ -318,7 +318,7 @@ def _result(record: CompositeRecord, number: int) -> Any:
     value, memory = record.values[number]
     if memory.changed <= record.clock:
         return value
-    return Overwritten(messages.output_text(record.name()), value, places=places_of_change(record, memory))
+    return Overwritten(output_text(record.name()), value, places=places_of_change(record, memory))
 
 
 def _seed(g: Any, record: CompositeRecord, number: int) -> Any:

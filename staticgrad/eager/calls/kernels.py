@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from ...base.locks import rlock
-from ...base.records import record
-from ...base.signals import module
+from ...base.interpreter import module, rlock
+from ...base.tables import record
 from ...errors import CompileError, StaticgradError
 from ...ir import Graph, Node
 from ..grad_mode import Setting, modes

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.signals import module
+from ...base.interpreter import module
 from ...base.tables import Bounded
 from ...ir import OpDef
 from ...ops.operators import OpenNumbers

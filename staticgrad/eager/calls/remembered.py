@@ -25,7 +25,7 @@ import numpy as np
 
 from ...base import logs, types
 from ...base.dtypes import as_dtype
-from ...base.signals import module
+from ...base.interpreter import module
 from ...errors import GraphError
 from ...ir import REGISTRY, Cell, Node
 from ...ops.leaves import Source

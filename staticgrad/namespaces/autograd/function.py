@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ...autodiff import messages
+from ...autodiff import requests
 from ...autodiff.forward import DualLevel
 from ...base.types import INEXACT, shape_text
 from ...eager.backward_hooks import Cotangents
@@ -215,8 +215,8 @@ class Kept:
             return self.form.tensor(maker)
         if changed(self.tensor) > self.tick:
             memory = self.tensor._memory if self.tensor._base is None else self.tensor._base._memory
-            raise messages.modified(
-                messages.operand_text(self.tensor, name), None if call is None else call.where, memory.where
+            raise requests.modified(
+                requests.operand_text(self.tensor, name), None if call is None else call.where, memory.where
             )
         if self.result is None:
             return cast("Tensor", self.tensor)
@@ -473,7 +473,7 @@ def _recorded(
 def _saved_of(ctx: Any, call: FunctionRecord | None) -> tuple[Any, ...]:
     """See `FunctionCtx.saved_tensors`."""
     if ctx._kept is None:
-        raise messages.freed()
+        raise requests.freed()
     return tuple(x.value(f"{ctx._name}Backward", call) if isinstance(x, Kept) else x for x in ctx._kept)
 
 

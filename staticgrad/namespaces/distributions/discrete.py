@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.number_limits import finfo
+from ...base.types import finfo
 from ...eager import Tensor, rand
 from ...errors import ArgumentError
 from ...ops.operators import F

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...base.number_limits import finfo
-from ...base.types import FLOATING, get_default_dtype
+from ...base.types import FLOATING, finfo, get_default_dtype
 from ...eager import Tensor, no_grad, rand, randn
 from ...eager.pending import Pending, at_once
 from ...errors import ArgumentError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...base.number_limits import finfo
+from ...base.types import finfo
 from ...errors import ArgumentError
 from ...ops.operators import F
 from . import constraints

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.number_limits import finfo
+from ...base.types import finfo
 from ...errors import ArgumentError
 from ...ops.linear_algebra.triangular_systems import over_shared, triangular
 from ...ops.operators import F

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.number_limits import finfo
+from ...base.types import finfo
 from ...errors import ArgumentError
 from ...ops.operators import F
 from . import constraints

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.number_limits import finfo
-from ...base.types import get_default_dtype
+from ...base.types import finfo, get_default_dtype
 from ...eager import enable_grad
 from ...errors import ArgumentError
 from ...ops.host_functions import host, in_dtype_of_last, scipy_special, slopes

@@ -10,8 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...base.number_limits import finfo
-from ...base.types import FLOATING, ShapeLike, as_shape, is_number, shape_text, to_float
+from ...base.types import FLOATING, ShapeLike, as_shape, finfo, is_number, shape_text, to_float
 from ...eager import no_grad
 from ...eager.calls.composites import composite
 from ...errors import ArgumentError, DTypeError, ShapeError

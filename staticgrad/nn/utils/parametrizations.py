@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import linalg
-from ...base.number_limits import finfo
-from ...base.types import normalize_axis, shape_text
+from ...base.types import finfo, normalize_axis, shape_text
 from ...eager import Tensor, no_grad
 from ...errors import ArgumentError, ShapeError
 from ...ops.operators import F

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.number_limits import finfo
-from ...base.types import TensorType, broadcast_shapes, shape_text
+from ...base.types import TensorType, broadcast_shapes, finfo, shape_text
 from ...errors import DTypeError, ShapeError
 from ...ir import Call, Layout, Native, Node, OpDef, Scratch, define
 from .. import attributes as at

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.number_limits import finfo
-from ...base.signals import module
-from ...base.types import TensorType, broadcast_shapes, normalize_axis, part_dtype, shape_text, to_float
+from ...base.interpreter import module
+from ...base.types import TensorType, broadcast_shapes, finfo, normalize_axis, part_dtype, shape_text, to_float
 from ...errors import ArgumentError, ShapeError
 from ...ir import Call, Layout, Native, Node, OpDef, Scratch
 from .. import attributes as at

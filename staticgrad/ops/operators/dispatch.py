@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from ...base.locks import rlock
-from ...base.signals import module
+from ...base.interpreter import module, rlock
 from ...base.tables import LateTable
 from ...errors import GraphError, Where
 from ...ir import Graph, Node, OpDef

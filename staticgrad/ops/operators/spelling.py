@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, get_overloads, overload
 
-from ...base.signals import module
+from ...base.interpreter import module
 from ...base.tables import LateMethod
 from ...errors import ArgumentError, DTypeError, StaticgradError
 from ...ir import REGISTRY

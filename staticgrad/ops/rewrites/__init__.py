@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...base.records import record
+from ...base.tables import record
 
 
 @record()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any, TypeVar
 
-from ...base import garbage
+from ...base import interpreter
 from ...errors import PACKAGE_DIR, DataDependentError, TraceError
 from ..decisions import RoadRaises
 from ..frames import (
@@ -70,7 +70,7 @@ class TraceObserver(StateWatcher):
         places()
         log = self.log
         before = sys.gettrace()
-        garbage.pause()
+        interpreter.pause()
         try:
             log.ages.start()
             ask_for_instructions()
@@ -91,7 +91,7 @@ class TraceObserver(StateWatcher):
         finally:
             sys.settrace(before)
             log.ages.stop()
-            garbage.resume()
+            interpreter.resume()
 
     # frames -----------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from staticgrad.base import signals
+from staticgrad.base import interpreter
 from staticgrad.compiler.backend import gemm_form, kernel_cache
 from staticgrad.compiler.backend.kernel_cache import Counters
 from staticgrad.errors import CompileError
@@ -119,7 +119,7 @@ def test_a_fresh_process_loads_from_disk(cache: Path, monkeypatch: pytest.Monkey
     assert counted() == (1, 0)
     load_no_kernels(monkeypatch)
     threads: list[Any] = []
-    monkeypatch.setattr(signals, "start_new_thread", lambda run, args: threads.append(run) or run(*args))
+    monkeypatch.setattr(interpreter, "start_new_thread", lambda run, args: threads.append(run) or run(*args))
     assert counted() == (0, 1)
     assert not threads, "only LLVM needs one"
 

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ....base.locks import Condition
+from ....base.interpreter import Condition
 from ....errors import ArgumentError
 from ....ops.operators import state
 from ....ops.random import Generator, current, stream_seed
