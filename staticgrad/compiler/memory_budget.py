@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ..errors import OutOfMemoryError
 from ..ir import Graph, Node
-from .fusion.layout import Layouts
+from .fusion.node_facts import Layouts
 from .lower.instructions import ALIGN
 from .passes.rematerialize import Joint, Policy, Rematerialized, nbytes, policies
 from .schedule.order import Schedule, owners

@@ -32,10 +32,9 @@ from . import memory_budget
 from .backend.machine_code import NOW
 from .backend.machine_code import tiers as tiers
 from .execute.plan import Plan
-from .fusion.concat_elision import ConcatElision
-from .fusion.epilogue import fuse_epilogues
+from .fusion.epilogue import ConcatElision, fuse_epilogues
 from .fusion.fuse import Fuser
-from .fusion.layout import Layouts
+from .fusion.node_facts import Layouts
 from .lower.instruction_builder import Builder, written
 from .passes.functionalize import FunctionalGraph
 from .passes.index_ranges import check_indexes

@@ -16,11 +16,10 @@ from typing import Any
 
 from ..base.types import TensorType
 from ..ir import Cell, Deferred, Graph, Layout, Literal, Node, Region, Subgraph
-from .codegen.parameters import KernelSource
-from .fusion.broadcast_rank import IterationDomain
+from .codegen.operands import KernelSource
 from .fusion.epilogue import Sum
 from .fusion.fuse import Decision, Group
-from .fusion.layout import Layouts
+from .fusion.node_facts import IterationDomain, Layouts
 from .passes.functionalize import FunctionalGraph
 from .passes.specialize import shape_leaf
 from .passes.symbolic_extents import BEGIN, Conditions, Filler, SymbolicExtent, has_extents, symbolic_attrs

@@ -24,13 +24,9 @@ from typing import Any
 from ...base.types import float64, int64
 from ...ir import Index, Node, Pointwise, Reduction
 from ..backend.cpu import BYTES
-from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, origin, scan_of
 from ..fusion.fuse import Group
-from ..fusion.indexed_members import gather_of, padding_of, scatter_of
 from ..fusion.iteration_domain import split_strides
-from ..fusion.layout import Layouts
-from ..fusion.node_facts import inlined
-from .accumulators import CHUNK_COLUMN, CHUNKS, COLUMNS, Accumulators, combined
+from ..fusion.node_facts import COL, FULL, ROW, SCALAR, Layouts, gather_of, inlined, origin, padding_of, scan_of, scatter_of
 from .loop_ir import (
     COLUMN_J,
     INT64,
@@ -61,9 +57,8 @@ from .loop_ir import (
     segmented,
     total,
 )
-from .loop_nest import LoopNest, cost
-from .operands import Operands
-from .parameters import BufferRef, KernelSource, Parameters, real_extent
+from .loop_nest import CHUNK_COLUMN, CHUNKS, COLUMNS, Accumulators, LoopNest, combined, cost
+from .operands import BufferRef, KernelSource, Operands, Parameters, real_extent
 from .printers import KERNEL
 from .row_tiling import AT, BLOCK, LEAST, ROW_WORK, places_once, tile_rows, tiling_for, turned, work_of
 

@@ -10,7 +10,7 @@
 
 Op records contribute scalar operations by name (`ir.Pointwise.scalar`, `ir.Reduction.combine`); `operands.py` and
 `kernel_writer.py` build the loops, the rewrites below transform them. A load whose index holds a loaded value is an indirect
-load. `printers.py` writes a kernel for the compiler or as plain Python for a debugger, `cost.py` counts its arithmetic and
+load. `printers.py` writes a kernel for the compiler or as plain Python for a debugger, and counts its arithmetic and
 bytes.
 
 `Infix` is arithmetic of places and bounds, and of float64 sums; arithmetic of other values is `Scalar`.

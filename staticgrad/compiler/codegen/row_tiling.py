@@ -30,12 +30,9 @@ from ...base.types import float32, float64
 from ...ir import Lookup, Node, Pointwise, Reduction, Window
 from ..backend.abi import MAX_BUFFERS, SQUARES
 from ..backend.cpu import BYTES
-from ..fusion.broadcast_rank import FULL, ROW, SCALAR, SPREAD, fused_as, origin
 from ..fusion.fuse import Group
 from ..fusion.iteration_domain import split_strides
-from ..fusion.layout import Layouts, count, row_run
-from ..fusion.node_facts import inlined
-from .accumulators import CHUNK_COLUMN, COLUMNS
+from ..fusion.node_facts import FULL, ROW, SCALAR, SPREAD, Layouts, count, fused_as, inlined, origin, row_run
 from .loop_ir import (
     COLUMN_J,
     INT64,
@@ -67,8 +64,8 @@ from .loop_ir import (
     rewritten,
     tiled,
 )
-from .loop_nest import Dot, cost, find_matrix_vector_forms
-from .parameters import BufferRef, Parameters
+from .loop_nest import CHUNK_COLUMN, COLUMNS, Dot, cost, find_matrix_vector_forms
+from .operands import BufferRef, Parameters
 
 BLOCK = 64
 """Rows of a tile, at the most."""

@@ -17,9 +17,8 @@ from ...ir.text import clip
 from ...ir.walks import critical_path, dominators, quotient
 from ...ops.batching import multilinear
 from ..backend.abi import ENTER, EXIT, GO, REPEAT, T
-from ..codegen.cost import Cost, cost_of
-from ..fusion.broadcast_rank import origin
-from ..fusion.node_facts import inlined
+from ..codegen.printers import Cost, cost_of
+from ..fusion.node_facts import inlined, origin
 from ..lower.instructions import Buffer, Instruction
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ...base.types import TensorType
 from ...errors import ArgumentError
 from ...ir.text import clip
 from ..backend.kernel_cache import without_comments
-from ..codegen.cost import Cost
+from ..codegen.printers import Cost
 from .explain import (
     CriticalPath,
     Edge,

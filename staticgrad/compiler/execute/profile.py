@@ -23,7 +23,7 @@ from ...ir import Native, Node
 from ...ir.text import clip
 from ..backend import abi as t
 from ..backend import disk_cache, object_code
-from ..codegen.cost import Cost
+from ..codegen.printers import Cost
 from ..lower.instructions import Instruction, memory_of
 from ..runtime import loader
 from ..runtime.threads import get_num_threads

@@ -11,10 +11,31 @@ import heapq
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
 from ...ir import Node
-from .broadcast_rank import COL, FULL, ROW, SCALAR, SPREAD, FusionFailure, IterationDomain, assign_scan, origin
-from .indexed_members import assign_gather, assign_padding, assign_scatter, block_of, rows_begin
-from .layout import Layouts, block_start, broadcast_strides, count, merged, real
-from .node_facts import Facts, facts_of, inlined
+from .node_facts import (
+    COL,
+    FULL,
+    ROW,
+    SCALAR,
+    SPREAD,
+    Facts,
+    FusionFailure,
+    IterationDomain,
+    Layouts,
+    assign_gather,
+    assign_padding,
+    assign_scan,
+    assign_scatter,
+    block_of,
+    block_start,
+    broadcast_strides,
+    count,
+    facts_of,
+    inlined,
+    merged,
+    origin,
+    real,
+    rows_begin,
+)
 
 # the broadcast rank of each value in an iteration domain, and how a kernel over the domain addresses its operands -----
 

@@ -19,12 +19,9 @@ from ...ir import REGISTRY, Cell, Copy, Gemm, Graph, Layout, Node, Reduction, Su
 from ...ops.control.subgraph_tracing import copied, twin
 from ...ops.operands import LoopOperands
 from ..backend.abi import ENTER, GO, LOOP_WORDS, REPEAT, UNLESS
-from ..fusion.broadcast_rank import FULL, ROW, origin
 from ..fusion.epilogue import fuse_epilogues
 from ..fusion.fuse import Fuser
-from ..fusion.indexed_members import gather_of
-from ..fusion.layout import Layouts
-from ..fusion.node_facts import inlined
+from ..fusion.node_facts import FULL, ROW, Layouts, gather_of, inlined, origin
 from ..runtime import loader
 from ..schedule.order import Schedule, ScheduleNode, schedule
 from .instructions import Buffer, Instruction, LoopInstruction, Place

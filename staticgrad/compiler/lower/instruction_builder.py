@@ -13,10 +13,9 @@ from ...ir import Cell, Exchange, Graph, Layout, Node, Pointwise
 from ...ops.leaves import Source
 from ..backend.machine_code import NOW
 from ..codegen.kernel_writer import KernelWriter
-from ..codegen.parameters import BufferRef, KernelSource
+from ..codegen.operands import BufferRef, KernelSource
 from ..fusion.fuse import Group
-from ..fusion.layout import Layouts
-from ..fusion.node_facts import inlined
+from ..fusion.node_facts import Layouts, inlined
 from ..runtime.threads import get_num_threads
 from ..schedule.order import CHECKED, Schedule, ScheduleNode
 from . import control_flow, exchanges, native_calls

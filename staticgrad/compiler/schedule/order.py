@@ -16,12 +16,9 @@ from types import MappingProxyType
 from ...base import communicators
 from ...ir import Call, Cell, Copy, Exchange, Gemm, Graph, Layout, Native, Node, Reduction, Region, Result, View, may_fail
 from ...ir.walks import ordered
-from ..fusion.broadcast_rank import FULL, ROW, SCALAR, origin
 from ..fusion.epilogue import Sum
 from ..fusion.fuse import Group
-from ..fusion.indexed_members import gather_of
-from ..fusion.layout import Layouts
-from ..fusion.node_facts import inlined, native_form
+from ..fusion.node_facts import FULL, ROW, SCALAR, Layouts, gather_of, inlined, native_form, origin
 
 # Values that are released early: a chain of units that ends with less memory in use runs as soon as it can.
 #

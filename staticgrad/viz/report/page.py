@@ -18,7 +18,7 @@ import numpy as np
 from ... import version
 from ...base.types import TensorType
 from ...compiler.backend.kernel_cache import without_comments
-from ...compiler.codegen.cost import Cost
+from ...compiler.codegen.printers import Cost
 from ...compiler.execute.explain import Edge, arena_buffers, cost, critical_path_of, edges_of, source_of, trips
 from ...compiler.execute.profile import Limits, cpu_name, limits
 from ...compiler.runtime.threads import get_num_threads

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from staticgrad.compiler.codegen.cost import Cost
+from staticgrad.compiler.codegen.printers import Cost
 from staticgrad.compiler.execute.explain import cost
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.operators import F, Symbol

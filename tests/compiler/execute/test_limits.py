@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from staticgrad.compiler.codegen.cost import Cost
+from staticgrad.compiler.codegen.printers import Cost
 from staticgrad.compiler.execute import profile as module
 from staticgrad.compiler.execute.profile import Limits
 

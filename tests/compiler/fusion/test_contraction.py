@@ -7,8 +7,8 @@ import random
 import networkx as nx
 import pytest
 
-from staticgrad.compiler.fusion import contraction
-from staticgrad.compiler.fusion.contraction import Contraction, TooFar, Vertex
+from staticgrad.compiler.fusion import fuse
+from staticgrad.compiler.fusion.fuse import Contraction, TooFar, Vertex
 from staticgrad.ir import Node
 from staticgrad.operators import F
 from tests.compiler.helpers import Bench
@@ -38,9 +38,9 @@ def closes_a_cycle(graph: nx.DiGraph, a: Vertex, b: Vertex) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("space", [contraction.SPACE, 1 << 9], ids=["room", "no room: labels are dealt out again"])
+@pytest.mark.parametrize("space", [fuse.SPACE, 1 << 9], ids=["room", "no room: labels are dealt out again"])
 def test_unions_are_refused_where_networkx_finds_a_cycle(monkeypatch: pytest.MonkeyPatch, seed: int, space: int):
-    monkeypatch.setattr(contraction, "SPACE", space)
+    monkeypatch.setattr(fuse, "SPACE", space)
     rng = random.Random(seed)
     nodes = random_nodes(rng, 40)
     groups = Contraction(nodes)
@@ -67,7 +67,7 @@ def test_what_is_too_far_is_not_looked_at():
     b = Bench()
     x = b.feed(3)
     first, h = F.exp(x), F.tanh(x)
-    for _ in range(contraction.FAR + 1):
+    for _ in range(fuse.FAR + 1):
         h = F.tanh(h)
     with pytest.raises(TooFar):
         Contraction(b.graph.nodes).between(first.node, h.node)

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from staticgrad.autodiff.reverse import gradients
-from staticgrad.compiler.fusion.broadcast_rank import COL, FULL, ROW, SCALAR, FusionFailure
 from staticgrad.compiler.fusion.fuse import MAX_MEMBERS, Group
 from staticgrad.compiler.fusion.iteration_domain import classify
-from staticgrad.compiler.fusion.layout import Layouts
+from staticgrad.compiler.fusion.node_facts import COL, FULL, ROW, SCALAR, FusionFailure, Layouts
 from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench, check_convexity, on_host, ops_of, reasons
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from staticgrad.compiler.fusion.layout import ZERO, Layouts, block_start, broadcast_strides, count, merged, real, row_terms
+from staticgrad.compiler.fusion.node_facts import ZERO, Layouts, block_start, broadcast_strides, count, merged, real, row_terms
 from staticgrad.ir import Layout
 from staticgrad.operators import F
 from staticgrad.ops.shaping import backwards

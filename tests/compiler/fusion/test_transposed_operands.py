@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from staticgrad.compiler.fusion.layout import LARGE
+from staticgrad.compiler.fusion.node_facts import LARGE
 from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 
