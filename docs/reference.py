@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import staticgrad as sg
 from staticgrad.eager import conversion
-from staticgrad.namespaces import torch_names as functions_of_tensors
-from staticgrad.namespaces.paths import HOMES
+from staticgrad.namespaces.lookup import torch_names as functions_of_tensors
+from staticgrad.namespaces.lookup.paths import HOMES
 from staticgrad.ops.operators import Operators
 
 

@@ -18,7 +18,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 import staticgrad as sg
-from staticgrad.namespaces.paths import HOMES, PATHS, home
+from staticgrad.namespaces.lookup.paths import HOMES, PATHS, home
 
 ROOT = Path(__file__).resolve().parent.parent
 COPIES = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
@@ -272,7 +272,7 @@ class RunTime(griffe.Extension):
                 member, value = source.members.get(name), getattr(module, name)
                 if callable(value) and (member is None or _is_attribute(member)):
                     source.set_member(name, _made(name, value))
-        functions = importlib.import_module("staticgrad.namespaces.torch_names").__all__
+        functions = importlib.import_module("staticgrad.namespaces.lookup.torch_names").__all__
         for name in _reference().exports(sg):
             value, member = getattr(sg, name), pkg.members.get(name)
             if member is None and name in functions:  # exported without being named in the source

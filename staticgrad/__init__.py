@@ -20,10 +20,11 @@ _interpreter.keep()
 
 from .base.dtypes import ABSENT_DTYPES as _ABSENT_DTYPES
 from .interchange import protocols as _protocols
-from .namespaces import torch_names, version
-from .namespaces.modules import MissingName as _MissingName
-from .namespaces.paths import HOMES as _HOMES
-from .namespaces.paths import PATHS as _PATHS
+from .namespaces import version
+from .namespaces.lookup import torch_names
+from .namespaces.lookup.modules import MissingName as _MissingName
+from .namespaces.lookup.paths import HOMES as _HOMES
+from .namespaces.lookup.paths import PATHS as _PATHS
 
 _NOW = {
     ".base.devices": "device",

@@ -17,7 +17,7 @@ import networkx as nx
 import pytest
 
 import staticgrad as sg
-from staticgrad.namespaces.paths import HOMES
+from staticgrad.namespaces.lookup.paths import HOMES
 from staticgrad.operators import public_functions
 from staticgrad.tracing import frames
 from tools import pythons
@@ -140,7 +140,7 @@ def test_type_checkers_read_the_names_that_there_are():
 
 
 def test_the_root_shows_the_rooms():
-    """Not every module of a public name: `namespaces/paths.py` is the table of these."""
+    """Not every module of a public name: `namespaces/lookup/paths.py` is the table of these."""
     assert len([path for path in PACKAGE.iterdir() if path.name != "__pycache__"]) <= 20
 
 

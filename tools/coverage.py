@@ -25,15 +25,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import staticgrad as sg
-from staticgrad.namespaces.advice import DISTRIBUTED_REPLACED
-from staticgrad.namespaces.paths import PATHS
+from staticgrad.namespaces.lookup.advice import DISTRIBUTED_REPLACED
+from staticgrad.namespaces.lookup.paths import PATHS
 from staticgrad.nn import functional as NN
 from staticgrad.ops.operators import Symbol, public_functions
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "torch_coverage.md"
 TREE = Path(__file__).with_name("torch_paths.json")
-UNAVAILABLE = ROOT / "staticgrad" / "namespaces" / "unavailable.txt"
+UNAVAILABLE = ROOT / "staticgrad" / "namespaces" / "lookup" / "unavailable.txt"
 """Both are of `tools/torch_paths.py`."""
 MOST = 8
 """Missing names of a module that the page shows."""

@@ -8,7 +8,7 @@ mended where it is written, in the package.
         __init__.pyi                     the names of the package
         ops/operators/interface.pyi      classes that hold the signatures of functions and methods
         torch_names.pyi, special.pyi, ...    the functions that these modules export
-        autograd/, utils/, ...           the modules that stand elsewhere (`namespaces/paths.py`)
+        autograd/, utils/, ...           the modules that stand elsewhere (`namespaces/lookup/paths.py`)
         compat/tf1/                      TensorFlow's namespaces, see `tf1_stubs.py`
     staticgrad/ops/late_names.py     what modules enter that are imported late, see `late_names.py`
     docs/numerics.md                 in its table, the errors of elementary functions
@@ -35,7 +35,7 @@ from staticgrad import fft
 from staticgrad.base.tables import LateMethod
 from staticgrad.eager import PublicTensor
 from staticgrad.ir import REGISTRY, Pointwise
-from staticgrad.namespaces.paths import HOMES, PATHS, home
+from staticgrad.namespaces.lookup.paths import HOMES, PATHS, home
 from staticgrad.ops import return_types
 from staticgrad.ops.linear_algebra import LINALG
 from staticgrad.ops.operators import SPECIAL, Operators, Symbol, public_functions

@@ -1,7 +1,7 @@
 """Write the names of PyTorch's modules that this library lacks, and the tree of its paths: `python -m tools.torch_paths`.
 
-It needs PyTorch. `staticgrad/namespaces/unavailable.txt` has the names, which programs may import, `tools/torch_paths.json` the
-paths for the table in `docs/torch_coverage.md`.
+It needs PyTorch. `staticgrad/namespaces/lookup/unavailable.txt` has the names, which programs may import,
+`tools/torch_paths.json` the paths for the table in `docs/torch_coverage.md`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import staticgrad as sg
-from staticgrad.namespaces.paths import PATHS
+from staticgrad.namespaces.lookup.paths import PATHS
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "staticgrad" / "namespaces" / "unavailable.txt"
+TARGET = ROOT / "staticgrad" / "namespaces" / "lookup" / "unavailable.txt"
 TREE = Path(__file__).with_name("torch_paths.json")
 UNBUILT = {"distributed.rpc"}
 """Packages of which PyTorch has only `is_available` where it is built without them."""

@@ -21,7 +21,7 @@ from .running import run
 
 def torch(given: Namespace) -> int:
     """Run a PyTorch program: its own exit code, or 1 for an error that it doesn't catch."""
-    from ..namespaces.fronts import TORCH_FRONT
+    from ..namespaces.lookup.fronts import TORCH_FRONT
 
     if given.html is not None and given.compare is None:
         raise Misuse("--html is the report of --compare N: give both")
@@ -41,7 +41,7 @@ def torch(given: Namespace) -> int:
 
 def tf1(given: Namespace) -> int:
     """Run a TensorFlow 1 program."""
-    from ..namespaces.fronts import TF1_FRONT
+    from ..namespaces.lookup.fronts import TF1_FRONT
 
     with TF1_FRONT:
         return run(given.file, given.arguments, given.as_module)
@@ -125,7 +125,7 @@ def record(path: str, kind: str, steps: int, program: str, arguments: list[str],
     """Run a program in this process until it has made some steps, and write what they gave."""
     import staticgrad as sg
 
-    from ..namespaces.fronts import TORCH_FRONT
+    from ..namespaces.lookup.fronts import TORCH_FRONT
     from .running import run
     from .steps import Finished, Recorder, Steps
 

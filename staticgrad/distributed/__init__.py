@@ -10,7 +10,7 @@ Exchanges are operations of every mode. A compiled function performs them in eac
 from __future__ import annotations
 
 from ..base.communicators import DistError
-from ..namespaces.modules import refusing
+from ..namespaces.lookup.modules import refusing
 from . import nn
 from .collectives import *
 from .process_groups import *

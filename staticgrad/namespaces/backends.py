@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from .modules import refusing
+from .lookup.modules import refusing
 
 
 class Backend(ModuleType):

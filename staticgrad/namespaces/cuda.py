@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.devices import check_device
 from . import amp as any_amp
-from .modules import refusing
+from .lookup.modules import refusing
 
 
 class _GpuTensor:

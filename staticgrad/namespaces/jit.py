@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..errors import ArgumentError
-from .modules import refusing
+from .lookup.modules import refusing
 
 Scripted = TypeVar("Scripted")
 

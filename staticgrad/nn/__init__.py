@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..namespaces.modules import refusing
+from ..namespaces.lookup.modules import refusing
 from . import attention, functional, init, parallel, utils
 from .activations import *
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..namespaces.functional import *  # noqa: F403 - the names are listed there
 from ..namespaces.functional import __all__ as __all__
-from ..namespaces.modules import MissingName
+from ..namespaces.lookup.modules import MissingName
 
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
 

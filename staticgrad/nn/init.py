@@ -15,7 +15,7 @@ from ..eager import Tensor, generator, no_grad
 from ..eager.inplace import replace, tracer
 from ..errors import ArgumentError, ShapeError
 from ..ir import OpDef
-from ..namespaces.modules import refusing
+from ..namespaces.lookup.modules import refusing
 from ..ops.operators import MetaTensor
 from ..ops.operators import Tensor as AnyTensor
 from ..ops.random import DrawPosition, normal_op, uniform_op

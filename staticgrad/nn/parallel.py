@@ -19,7 +19,7 @@ from ..eager.grad_mode import is_grad_enabled, no_grad
 from ..errors import ArgumentError
 from ..namespaces import functional
 from ..namespaces.autograd.function import Function
-from ..namespaces.modules import enter
+from ..namespaces.lookup.modules import enter
 from ..ops import pytree, sparse_rows
 from ..ops.communication import added, buckets, check_shard, gathered_rows, joined, parted
 from ..ops.gathering import scatter_op

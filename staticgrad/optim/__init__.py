@@ -3,7 +3,7 @@ when they are first named."""
 
 from typing import TYPE_CHECKING
 
-from ..namespaces.modules import refusing
+from ..namespaces.lookup.modules import refusing
 from . import lr_scheduler
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
 from .groups import ParamGroup

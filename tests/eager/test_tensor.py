@@ -15,7 +15,7 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn
 from staticgrad.eager import PublicTensor as Tensor
-from staticgrad.namespaces.private import unserializable_hook
+from staticgrad.namespaces.lookup.private import unserializable_hook
 from tests.helpers import assert_close
 
 pytestmark = pytest.mark.usefixtures("refusing")

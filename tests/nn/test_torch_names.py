@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from staticgrad import nn
-from staticgrad.namespaces.advice import FUNCTIONAL_REPLACED, NN_REPLACED
+from staticgrad.namespaces.lookup.advice import FUNCTIONAL_REPLACED, NN_REPLACED
 from staticgrad.nn import functional as F
 
 pytestmark = pytest.mark.oracle

@@ -20,7 +20,7 @@ from ...namespaces.distributions.utils import gamma_quantile
 from ...namespaces.functional import cross_entropy, pad
 from ...namespaces.functional import log_softmax as functional_log_softmax
 from ...namespaces.functional import silu as torch_silu
-from ...namespaces.modules import enter_paths
+from ...namespaces.lookup.modules import enter_paths
 from ...namespaces.utils.tensorboard.writer import fill_histogram, fill_image, fill_text, protocol
 from ...ops import pytree
 from ...ops.communication import all_gather_op, all_reduce_op, buckets, communicate, joined, parted

@@ -5,7 +5,7 @@ all, and files that it names stay until the next index is on the disk. So whatev
 checkpoint that was complete. Another number of processes loads it alike.
 """
 
-from ...namespaces.modules import refusing
+from ...namespaces.lookup.modules import refusing
 from .index import BytesStorageMetadata, ChunkStorageMetadata, Metadata, Shard, Stateful, TensorStorageMetadata
 from .state_dict_loader import CheckpointException, DefaultLoadPlanner, FileSystemReader, load
 from .state_dict_saver import DefaultSavePlanner, FileSystemWriter, async_save, save

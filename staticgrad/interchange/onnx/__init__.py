@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...base.libraries import need
-from ...namespaces.modules import refusing
+from ...namespaces.lookup.modules import refusing
 
 if TYPE_CHECKING:
     from .exporting import export

@@ -12,7 +12,7 @@ from ...eager.backward_engine import queue_callback
 from ...eager.grad_mode import detect_anomaly, inference_mode, set_detect_anomaly
 from ...errors import GradientError
 from ...ops.operators import TensorLike, Tensors, frontends, is_tensor, retained, warn_former
-from ..modules import enter, refusing
+from ..lookup.modules import enter, refusing
 from . import anomaly_mode, grad_mode
 from .function import Function
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ...errors import ArgumentError, GradientError
-from ..absent import absent
+from ..lookup.advice import absent
 from .function import Function
 
 REGISTERED: dict[str, CustomOpDef] = {}

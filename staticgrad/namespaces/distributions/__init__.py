@@ -1,6 +1,6 @@
 """Probability distributions, with PyTorch's names, arguments and formulas; eager, compiled and in graphs."""
 
-from ..modules import refusing
+from ..lookup.modules import refusing
 from . import constraints, kl, transforms
 from .composed import (
     Independent,

@@ -4,7 +4,7 @@ A transform runs its function on tensors of its own kind (`ops/operators/lifted.
 the surroundings have values: in eager mode under `grad` and `jvp`, not on mapped values under `vmap`.
 """
 
-from ..modules import refusing
+from ..lookup.modules import refusing
 from .derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp
 from .mapping import vmap
 from .modules import functional_call, functionalize, replace_all_batch_norm_modules_, stack_module_state

@@ -8,7 +8,7 @@ PyTorch's older words for it.
 from ...ops.operators import F
 from ...ops.padding import pad
 from ...ops.shaping import flatten
-from ..modules import refusing
+from ..lookup.modules import refusing
 from .activations import *
 from .attention import bilinear, linear, multi_head_attention_forward, scaled_dot_product_attention
 from .classification import *

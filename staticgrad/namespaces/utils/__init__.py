@@ -1,6 +1,6 @@
 """Tools around training: `utils.data`, `utils.checkpoint`, `utils.tensorboard`, `utils.benchmark`."""
 
-from ..modules import refusing
+from ..lookup.modules import refusing
 from . import benchmark, checkpoint, data, tensorboard
 
 __all__ = ["benchmark", "checkpoint", "data", "tensorboard"]

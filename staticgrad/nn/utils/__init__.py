@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...eager import no_grad
 from ...errors import ArgumentError, ShapeError
-from ...namespaces.modules import enter, refusing
+from ...namespaces.lookup.modules import enter, refusing
 from ...ops.operators import F, Operators
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 

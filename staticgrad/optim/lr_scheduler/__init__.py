@@ -3,7 +3,7 @@
 Formulas and names are PyTorch's (`torch.optim.lr_scheduler`). Those that scale the present rate can be chained.
 """
 
-from ...namespaces.modules import refusing
+from ...namespaces.lookup.modules import refusing
 from .cycles import CosineAnnealingLR, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .decay import *
 from .decay import LRScheduler

@@ -1,6 +1,6 @@
 """Data sets, samplers, and loaders of batches, with PyTorch's names and arguments."""
 
-from ...modules import refusing
+from ...lookup.modules import refusing
 from .datasets import (
     ChainDataset,
     ConcatDataset,

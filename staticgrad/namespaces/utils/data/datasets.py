@@ -13,7 +13,7 @@ import numpy as np
 
 from ....eager import Tensor
 from ....errors import ArgumentError, IndexRangeError, ShapeError
-from ...absent import Absent
+from ...lookup.advice import Absent
 from .samplers import numbers_of
 
 T_co = TypeVar("T_co", covariant=True)

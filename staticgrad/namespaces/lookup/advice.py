@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
 
+from ...errors import UnsupportedError
 from .paths import PACKAGE, PATHS
 
 NONE: dict[str, str] = {}
@@ -278,3 +280,52 @@ def advice(name: str, names: Iterable[str], replaced: Mapping[str, str] = REPLAC
     if name in PYTORCH and replaced is REPLACED:
         return f"; PyTorch has it, this library does not yet{nearest}"
     return nearest
+
+
+# placeholders of names that this library lacks ------------------------------------------------------------------------
+
+
+class Absent(type):
+    """The class of such names: each of them is a class without instances."""
+
+    path: str
+
+    def own_path(cls) -> str:
+        """PyTorch's name; of a class of the user's, that of the base."""
+        return str(next(vars(base)["path"] for base in cls.__mro__ if "path" in vars(base)))
+
+    def refuse(cls) -> NoReturn:
+        """Raises UnsupportedError."""
+        own = cls.own_path()
+        parts = own.split(".")
+        more = next((found for part in parts[1:] if (found := advice(part, ()))), "")
+        raise UnsupportedError(f"{own} is not in staticgrad{more}")
+
+    def __call__(cls, *args: Any, **named: Any) -> NoReturn:
+        cls.refuse()
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return absent(f"{cls.own_path()}.{name}")
+
+    def __getitem__(cls, item: Any) -> Absent:
+        return cls
+
+    def __iter__(cls) -> NoReturn:
+        cls.refuse()
+
+    def __enter__(cls) -> NoReturn:
+        cls.refuse()
+
+    def __exit__(cls, *error: object) -> None:
+        pass
+
+    def __repr__(cls) -> str:
+        return f"<{cls.__name__}, which is not in staticgrad>" if "path" in vars(cls) else super().__repr__()
+
+
+def absent(path: str) -> Absent:
+    """The placeholder of a name: `torch.fx.Tracer`."""
+    module, _, name = path.rpartition(".")
+    return Absent(name, (), {"path": path, "__module__": module, "__doc__": None})

@@ -17,10 +17,10 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.command_line.steps import Steps
-from staticgrad.namespaces.paths import PATHS
-from staticgrad.namespaces.torch_version import TorchVersion
+from staticgrad.namespaces.lookup.paths import PATHS
+from staticgrad.namespaces.lookup.private import TorchVersion
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_modules_of_a_front_that_is_closed_are_its_own(monkeypatch):

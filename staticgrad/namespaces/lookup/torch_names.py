@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..eager import Tensor as EagerTensor
-from ..ops.operators import F, Tensor
+from ...eager import Tensor as EagerTensor
+from ...ops.operators import F, Tensor
 
 assert EagerTensor is not None, "importing the eager front end enters the functions that draw"
 

@@ -1,13 +1,18 @@
-"""`torch.quasirandom`: Sobol sequences, which SciPy computes on the host with PyTorch's direction numbers."""
+"""Points in the unit cube and of the frequency axis: Sobol sequences, which SciPy computes on the host with PyTorch's direction
+numbers, and the functions of `sg.fft` that transform nothing. The transforms are in `ops/fourier.py`, beside their records."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
+
+import numpy as np
 
 from ..base.dtypes import as_dtype
 from ..base.types import get_default_dtype
-from ..eager import Tensor, generator
+from ..eager import generator
+from ..eager.creation import tensor
 from ..errors import ArgumentError
+from ..ops.operators import Options, Tensor, factory
 
 
 class SobolEngine:
@@ -43,7 +48,7 @@ class SobolEngine:
             warnings.simplefilter("ignore", UserWarning)
             points = self._sequence.random(n)
         self.num_generated += n
-        found = Tensor(points.astype(get_default_dtype() if dtype is None else as_dtype(dtype)))
+        found = tensor(points.astype(get_default_dtype() if dtype is None else as_dtype(dtype)))
         return found if out is None else out.copy_(found)
 
     def draw_base2(self, m: int, out: Any = None, dtype: Any = None) -> Any:
@@ -70,4 +75,25 @@ class SobolEngine:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-__all__ = ["SobolEngine"]
+__all__ = ["SobolEngine", "fftfreq", "rfftfreq"]
+
+
+# torch.fft ------------------------------------------------------------------------------------------------------------
+
+
+@factory(Options)
+def fftfreq(n: int, d: float = 1.0, **options: Unpack[Options]) -> Tensor:
+    """The frequencies of the transform of n points that lie d apart, (n,): 0, the positive ones, the negative ones."""
+    return _frequencies(np.fft.fftfreq(n, d), options)
+
+
+@factory(Options)
+def rfftfreq(n: int, d: float = 1.0, **options: Unpack[Options]) -> Tensor:
+    """The frequencies of the half spectrum of n real points that lie d apart, (n // 2 + 1,)."""
+    return _frequencies(np.fft.rfftfreq(n, d), options)
+
+
+def _frequencies(values: np.ndarray, options: Options) -> Tensor:
+    kind = options.get("dtype")
+    dtype = get_default_dtype() if kind is None else as_dtype(kind)
+    return tensor(values.astype(dtype), requires_grad=options.get("requires_grad", False))

@@ -17,12 +17,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..base import dtypes
-from ..base.libraries import MissingExtra
-from .absent import absent
+from ...base import dtypes
+from ...base.libraries import MissingExtra
+from .advice import absent
 from .modules import Finder, resolve
 from .paths import PATHS
-from .torch_version import TORCH, TorchVersion
+from .private import TORCH, TorchVersion
 
 
 @functools.cache

@@ -10,8 +10,8 @@ import urllib.request
 from typing import Any, NoReturn
 from urllib.parse import urlparse
 
-from ..base.files import replacing
-from ..errors import ArgumentError, UnsupportedError
+from ...base.files import replacing
+from ...errors import ArgumentError, UnsupportedError
 
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 _folder: str | None = None
@@ -49,7 +49,7 @@ def load_state_dict_from_url(
     file_name: str | None = None, weights_only: bool = True,
 ) -> Any:  # fmt: skip
     """The tensors of a file at a URL, which is downloaded once."""
-    from ..interchange.serialization import load as read
+    from ...interchange.serialization import load as read
 
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
     os.makedirs(folder, exist_ok=True)

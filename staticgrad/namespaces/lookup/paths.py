@@ -7,6 +7,7 @@ One table serves `import staticgrad.distributions.normal` and, under the torch f
 from __future__ import annotations
 
 PACKAGE = __package__.partition(".")[0]
+PRIVATE = "namespaces.lookup.private"
 
 HOMES = {
     "autograd": "namespaces.autograd",
@@ -17,17 +18,35 @@ HOMES = {
     "operators": "ops.operators",
     "safetensors": "interchange.serialization.safetensors",
     "serialization": "interchange.serialization",
-    "torch_names": "namespaces.torch_names",
+    "torch_names": "namespaces.lookup.torch_names",
     "utils": "namespaces.utils",
     "version": "namespaces.version",
 }
 """Names of the package whose modules stand in a room of it. Programs and pickles name the modules below them, too."""
 
+MOVED = {
+    "namespaces.absent": "namespaces.lookup.advice",
+    "namespaces.overrides": "namespaces.lookup.private",
+    "namespaces.torch_version": "namespaces.lookup.private",
+    "namespaces.futures": "namespaces.processes",
+    "namespaces.frequencies": "namespaces.sequences",
+    "namespaces.multiprocessing": "namespaces.processes",
+    "namespaces.quasirandom": "namespaces.sequences",
+    "namespaces.hub": "namespaces.utils.hub",
+    "namespaces.modules": "namespaces.lookup.modules",
+    "namespaces.advice": "namespaces.lookup.advice",
+    "namespaces.fronts": "namespaces.lookup.fronts",
+    "namespaces.private": "namespaces.lookup.private",
+    "namespaces.torch_names": "namespaces.lookup.torch_names",
+}
+"""Modules whose contents are in other ones now. Older pickles name them."""
+
 
 def home(path: str) -> str:
     """Where a module of the package stands."""
     top, dot, below = path.partition(".")
-    return HOMES.get(top, top) + dot + below
+    place = HOMES.get(top, top) + dot + below
+    return MOVED.get(place, place)
 
 
 Row = tuple[str, ...]
@@ -38,6 +57,11 @@ members of a mapping there. An empty string is the package itself."""
 def _rows(package: str, table: dict[str, str]) -> dict[str, Row]:
     """Rows of modules in a package of PyTorch's: names of modules -> their sources. The last source is the package."""
     return {f"{package}.{name}": (*sources.split(), package) for names, sources in table.items() for name in names.split()}
+
+
+def _names(module: str, names: str) -> Row:
+    """A row of some names of a module."""
+    return tuple(f"{module}:{name}" for name in names.split())
 
 
 def _same(paths: str) -> dict[str, Row]:
@@ -59,8 +83,8 @@ PATHS: dict[str, Row] = {
         name: (f"namespaces.{name}",)
         for name in ("accelerator", "amp", "backends", "cuda", "debug", "jit", "profiler", "random", "testing")
     },
-    "__config__": ("namespaces.private:CONFIG",),
-    "fft": ("ops.fourier:FFT", "namespaces.frequencies"),
+    "__config__": (f"{PRIVATE}:CONFIG",),
+    "fft": ("ops.fourier:FFT", *_names("namespaces.sequences", "fftfreq rfftfreq")),
     "linalg": ("ops.linear_algebra:LINALG", "errors:LinAlgError"),
     "special": ("operators:SPECIAL",),
     "sparse": ("ops.sparse:SPARSE",),
@@ -96,73 +120,73 @@ PATHS: dict[str, Row] = {
     **_rows("jit", {"annotations frontend mobile _script _trace": ""}),
     **_rows("nn", {
         "modules": "", "parameter": "nn.parameter nn.lazy",
-        "common_types": "namespaces.type_names", "grad": "namespaces.private",
-        "_reduction": "namespaces.private",
+        "common_types grad _reduction": PRIVATE,
     }),
     **_rows("nn.modules", {
         "activation": "nn.activations nn.transformer", "adaptive": "nn.activations",
-        "batchnorm instancenorm normalization": "nn.normalization_layers nn.layers namespaces.private",
-        "container": "nn.containers", "conv fold": "nn.convolution_layers namespaces.private",
+        "batchnorm instancenorm normalization": f"nn.normalization_layers nn.layers {PRIVATE}",
+        "container": "nn.containers", "conv fold": f"nn.convolution_layers {PRIVATE}",
         "distance channelshuffle padding pixelshuffle upsampling": "nn.rearranging_layers",
         "dropout flatten linear sparse": "nn.layers", "lazy": "nn.lazy", "loss": "nn.losses",
         "module": "nn.module_hooks nn.module", "pooling": "nn.pooling_layers", "rnn": "nn.recurrent",
-        "transformer": "nn.transformer", "utils": "namespaces.private",
+        "transformer": "nn.transformer", "utils": PRIVATE,
     }),
     **_rows("nn.parallel", {
         "data_parallel distributed parallel_apply replicate scatter_gather comm _functions": "",
     }),
     **_rows("nn.utils", {
         "clip_grad": "nn.utils.clip_grad", "convert_parameters": "nn.utils",
-        "fusion init memory_format": "nn.utils.fusion", "stateless": "func.modules namespaces.private",
+        "fusion init memory_format": "nn.utils.fusion", "stateless": f"func.modules {PRIVATE}",
         "weight_norm spectral_norm": "nn.utils.reparametrize",
     }),
     **_rows("optim", {
         **{name: f"optim.functions:{name} optim.adaptive" for name in ("adadelta", "adagrad", "asgd", "rmsprop", "rprop")},
         **{name: f"optim.functions:{name} optim.adam" for name in ("adam", "adamax", "adamw", "nadam", "radam")},
         "_adafactor _muon": "optim.sgd", "lbfgs": "optim.lbfgs", "sgd": "optim.functions:sgd optim.sgd",
-        "sparse_adam": "optim.adam", "optimizer": "optim.optimizer namespaces.private", "_multi_tensor": "",
+        "sparse_adam": "optim.adam", "optimizer": f"optim.optimizer {PRIVATE}", "_multi_tensor": "",
         "_functional": "optim.functions:FUNCTIONS",
     }),
     **_rows("profiler", {"profiler itt": ""}),
     **_rows("utils", {
-        "_pytree _cxx_pytree": "namespaces.pytree", "hooks": "namespaces.private", "dlpack": "namespaces.private",
-        "model_zoo": "namespaces.hub", "weak": "namespaces.private", "_contextlib": "namespaces.private",
-        "collect_env": "namespaces.private", "_foreach_utils": "namespaces.private",
-        "_device": "", "_python_dispatch": "namespaces.overrides",
+        "_pytree _cxx_pytree": "namespaces.pytree", "model_zoo": "utils.hub", "_device": "",
+        "collect_env dlpack hooks weak _contextlib _foreach_utils _python_dispatch": PRIVATE,
     }),
     **_rows("utils.data", {
         "dataloader": "utils.data.loader utils.data.workers", "dataset": "utils.data.datasets",
-        "sampler distributed": "utils.data.samplers", "_utils": "namespaces.private",
+        "sampler distributed": "utils.data.samplers", "_utils": PRIVATE,
         "_utils.collate": "utils.data.loader", "_utils.worker": "utils.data.workers",
     }),
     **_rows("utils.tensorboard", {"writer summary": "utils.tensorboard.writer"}),
-    "_C": ("namespaces.private",),
-    "_C._functorch": ("namespaces.private",),
-    "_C._nn": ("namespaces.private:NN",),
-    "_jit_internal": ("namespaces.private", "jit"),
+    "_C": (PRIVATE,),
+    "_C._functorch": (PRIVATE,),
+    "_C._nn": (f"{PRIVATE}:NN",),
+    "_jit_internal": (PRIVATE, "jit"),
     "_tensor": ("",),
-    "_utils": ("namespaces.private",),
-    "_dynamo": ("namespaces.private", "compiler"),
-    "_dynamo.eval_frame": ("namespaces.private", "nn.optimized_module"),
+    "_utils": (PRIVATE,),
+    "_dynamo": (PRIVATE, "compiler"),
+    "_dynamo.eval_frame": (PRIVATE, "nn.optimized_module"),
     "distributed.optim": ("optim.zero",),
     "distributed.optim.zero_redundancy_optimizer": ("optim.zero",),
-    "distributed.rpc": ("namespaces.private:RPC",),
+    "distributed.rpc": (f"{PRIVATE}:RPC",),
     "functional": ("", "functional"),
-    "futures": ("namespaces.futures",),
-    "hub": ("namespaces.hub",),
+    "futures": _names("namespaces.processes", "Future collect_all wait_all"),
+    "hub": ("utils.hub",),
     "library": ("autograd.registered",),
-    "multiprocessing": ("namespaces.multiprocessing",),
+    "multiprocessing": ("namespaces.processes",),
     "onnx": ("interchange.onnx",),
     "ops": ("autograd.registered:OPS",),
-    "overrides": ("namespaces.overrides",),
-    "quasirandom": ("namespaces.quasirandom",),
+    "overrides": _names(
+        PRIVATE, "get_default_nowrap_functions handle_torch_function has_torch_function has_torch_function_unary "
+        "has_torch_function_variadic is_tensor_like is_tensor_method_or_property resolve_name wrap_torch_function"
+    ),
+    "quasirandom": ("namespaces.sequences:SobolEngine",),
     "return_types": ("ops.return_types",),
-    "serialization": ("serialization", "serialization.torch_archive", "namespaces.type_names"),
+    "serialization": ("serialization", "serialization.torch_archive", PRIVATE),
     "signal": (),
-    "signal.windows": ("namespaces.private",),
-    "storage": ("namespaces.private",),
-    "torch_version": ("namespaces.torch_version",),
-    "types": ("namespaces.type_names",),
-    "version": ("namespaces.torch_version:VERSION",),
+    "signal.windows": (PRIVATE,),
+    "storage": (PRIVATE,),
+    "torch_version": (f"{PRIVATE}:TorchVersion",),
+    "types": (PRIVATE,),
+    "version": (f"{PRIVATE}:VERSION",),
     **dict.fromkeys(("cpu", "cpu.amp", "mps", "mtia", "xpu", "xpu.random"), ("namespaces.cuda",)),
 }  # fmt: skip

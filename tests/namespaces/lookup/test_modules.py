@@ -14,7 +14,7 @@ import pytest
 import staticgrad as sg
 from staticgrad import nn, optim
 from staticgrad.interchange.serialization.storages import SerializationError
-from staticgrad.namespaces.paths import HOMES, home
+from staticgrad.namespaces.lookup.paths import HOMES, home
 from staticgrad.utils.data import RandomSampler
 from tests.helpers import assert_close
 

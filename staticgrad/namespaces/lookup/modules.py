@@ -39,7 +39,7 @@ def resolve(path: str) -> Any:
 
 def is_file(parts: Sequence[str]) -> bool:
     """Whether the package has a module in a file of its own at this path."""
-    place = os.path.join(os.path.dirname(os.path.dirname(__file__)), *parts)
+    place = os.path.join(sys.modules[PACKAGE].__path__[0], *parts)
     return os.path.isfile(f"{place}.py") or os.path.isfile(os.path.join(place, "__init__.py"))
 
 

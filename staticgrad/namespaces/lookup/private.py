@@ -1,3 +1,4 @@
+# ruff: noqa: UP007 - PyTorch's types are unions of this kind, which programs take apart
 """Small parts of PyTorch's own machinery that public packages import. Each has the meaning that it has there."""
 
 from __future__ import annotations
@@ -7,20 +8,25 @@ import contextlib
 import functools
 import inspect
 import io
-from collections.abc import Callable, Iterable, Iterator
-from itertools import repeat
-from typing import Any, Final, TypeVar
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import repeat, zip_longest
+from typing import IO, Any, Final, TypeVar, Union
 
 import numpy as np
 
-from ..base.devices import device
-from ..base.dtypes import as_dtype
-from ..eager import Tensor
-from ..eager import set_grad_enabled as _set_grad
-from ..eager.storage import TypedStorage, UntypedStorage  # noqa: F401 - `torch.storage`
-from ..eager.tape import RemovableHandle
-from ..ops.operators import F, disabled_torch_function, misuse, untaken
-from ..ops.operators.conversions import parse_to
+from ...base.devices import device
+from ...base.dtypes import as_dtype, dtype
+from ...eager import PublicTensor as Tensor
+from ...eager import set_grad_enabled as _set_grad
+from ...eager.storage import TypedStorage, UntypedStorage  # noqa: F401 - `torch.storage`
+from ...eager.subclasses import GRAD
+from ...eager.tape import RemovableHandle
+from ...ops.operators import F, disabled_torch_function, is_tensor, misuse, takes_over, taking, untaken
+from ...ops.operators.conversions import parse_to
+from ...ops.operators.overrides import answered
+from ...ops.operators.sizes import Size
 
 Decorated = TypeVar("Decorated")
 
@@ -183,7 +189,7 @@ def _unflatten_dense_tensors(flat: Any, tensors: Iterable[Any]) -> tuple[Any, ..
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    from ..base.devices import check_device
+    from ...base.devices import check_device
 
     check_device(device)
     return -1
@@ -273,7 +279,7 @@ def _show() -> str:
 
 def _parallel_info() -> str:
     """The number of threads."""
-    from ..compiler.runtime.threads import get_num_threads
+    from ...compiler.runtime.threads import get_num_threads
 
     return f"threads: {get_num_threads()}"
 
@@ -285,3 +291,135 @@ NN, RPC = {"_parse_to": _parse_to}, {"is_available": _no}
 """`torch._C._nn`, and `torch.distributed.rpc` as it is where PyTorch is built without it."""
 
 __all__ = ["RemovableHandle", "boolean_dispatch", "consume_prefix_in_state_dict_if_present", "required", "to_dlpack"]
+
+
+# torch.overrides ------------------------------------------------------------------------------------------------------
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether any argument has a `__torch_function__` other than that of plain tensors."""
+    return any(takes_over(type(x)) for x in relevant_args)
+
+
+def has_torch_function_unary(x: Any) -> bool:
+    """The same of one argument."""
+    return takes_over(type(x))
+
+
+def has_torch_function_variadic(*args: Any) -> bool:
+    """The same of several."""
+    return has_torch_function(args)
+
+
+def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+    """Call the `__torch_function__` of the arguments, subclasses first, until one answers. Raises TypeError."""
+    return answered(public_api, taking(relevant_args), args, kwargs)
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether it is a tensor, or has a `__torch_function__`."""
+    return is_tensor(inp) or takes_over(type(inp))
+
+
+def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
+    """Whether it is one of a tensor's methods, or reads one of its properties."""
+    from ...ops.operators.methods import Operators
+
+    return getattr(func, "__name__", "") == "__get__" or getattr(Operators, getattr(func, "__name__", ""), None) is func
+
+
+def get_default_nowrap_functions() -> Set[Callable[..., Any]]:
+    """Functions whose results keep their class: gradients are plain tensors."""
+    return {GRAD}
+
+
+def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Any], Any]:
+    """A decorator: the function asks the `__torch_function__` of the arguments that `dispatcher` names first."""
+
+    def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def call(*args: Any, **named: Any) -> Any:
+            found = taking(dispatcher(*args, **named))
+            return answered(call, found, args, named) if found else func(*args, **named)
+
+        return call
+
+    return decorate
+
+
+def resolve_name(f: Any) -> str:
+    """The name of a function."""
+    return f"torch.{getattr(f, '__name__', f)}"
+
+
+# torch.torch_version, torch.version -----------------------------------------------------------------------------------
+
+TORCH = "2.13.0+staticgrad"
+"""What `torch.__version__` is under the torch front: PyTorch's version, and who answers."""
+
+
+class TorchVersion(str):
+    """A version that compares as versions do, with strings and tuples too: "2.13.0" comes after "2.5".
+
+    Numbers are compared as numbers; what follows them ("rc1", "+cpu") is left out, as for PyTorch's releases.
+    """
+
+    def _compared(self, other: Any) -> int:
+        own, theirs = _numbers(self), _numbers(other)
+        pairs = [*zip_longest(own, theirs, fillvalue=0)]
+        return next((1 if a > b else -1 for a, b in pairs if a != b), 0)
+
+    def __lt__(self, other: Any) -> bool:
+        return self._compared(other) < 0
+
+    def __le__(self, other: Any) -> bool:
+        return self._compared(other) <= 0
+
+    def __gt__(self, other: Any) -> bool:
+        return self._compared(other) > 0
+
+    def __ge__(self, other: Any) -> bool:
+        return self._compared(other) >= 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (str, tuple, list)) and self._compared(other) == 0
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+def _numbers(version: Any) -> list[int]:
+    if isinstance(version, (tuple, list)):
+        return [part for part in version if isinstance(part, int)]
+    found = re.match(r"\s*v?(\d+(?:\.\d+)*)", str(version))
+    return [int(part) for part in found[1].split(".")] if found else []
+
+
+VERSION = {"__version__": TORCH, "cuda": None, "hip": None, "xpu": None, "debug": False, "git_version": "staticgrad"}
+"""The names of `torch.version`."""
+
+
+# torch.types, torch.nn.common_types -----------------------------------------------------------------------------------
+
+T = TypeVar("T")
+
+_int, _float, _bool, _complex = int, float, bool, complex
+_dtype, _device, _layout, _qscheme = dtype, device, str, str
+_size = Union[Size, list[int], tuple[int, ...]]
+_TensorOrTensors = _TensorOrTensorsOrGradEdge = Union[Tensor, Sequence[Tensor]]
+_symsize = _size
+IntLikeType, FloatLikeType, BoolLikeType, PySymType, py_sym_types = int, float, bool, int, (int, float, bool)
+Number = Union[int, float, bool]
+_Number = (int, float, bool)
+FileLike = Union[str, os.PathLike[str], IO[bytes]]
+Device = Union[device, str, int, None]
+Storage = Any
+FILE_LIKE, MAP_LOCATION = FileLike, Any
+
+_scalar_or_tuple_any_t = Union[T, tuple[T, ...]]
+_size_any_t = _size_1_t = _size_2_t = _size_3_t = _size_4_t = _size_5_t = _size_6_t = Union[int, tuple[int, ...]]
+_size_any_opt_t = _size_2_opt_t = _size_3_opt_t = Union[int, None, tuple[int | None, ...]]
+_ratio_any_t = _ratio_2_t = _ratio_3_t = Union[float, tuple[float, ...]]
+_tensor_list_t = _maybe_indices_t = Union[Tensor, tuple[Tensor, ...]]

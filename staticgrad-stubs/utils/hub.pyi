@@ -1,0 +1,3 @@
+"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
+from ..namespaces.utils.hub import *  # noqa: F403
+from ..namespaces.utils.hub import __all__ as __all__
