@@ -7,7 +7,7 @@ For weights w, y = conv(x, w) is bilinear, so with any g the three contractions 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import index
 from typing import Any
 
@@ -121,9 +121,14 @@ def _check_cotangent(g: TensorType, y: TensorType) -> None:
 
 
 def _images_last(x: np.ndarray) -> np.ndarray:
-    """(channels, rows, columns, images): what is next to each other in one image is next to each other in all of them, so that
-    long runs are copied, and products need no batch."""
-    return np.ascontiguousarray(x.transpose(1, 2, 3, 0))
+    """A row-major copy of values whose last axis is that of images: what is next to each other in one image is next to each
+    other in all of them, so that long runs are copied. Of more images at a time the first cache would lose lines half read."""
+    if x.flags.c_contiguous:
+        return x
+    out = np.empty(x.shape, x.dtype)
+    for i in range(0, x.shape[-1], 8):
+        out[..., i : i + 8] = x[..., i : i + 8]
+    return out
 
 
 def _padded(x: np.ndarray, padding: tuple[Pair, Pair], first: int) -> np.ndarray:
@@ -150,31 +155,60 @@ def _windows(x: np.ndarray, first: int, kernel: Shape, pixels: Shape, stride: Pa
     return np.lib.stride_tricks.as_strided(x, shape, (*steps[:first], *taps, *steps[first + 2 :]), writeable=False)
 
 
-COLUMNS = 1 << 24
-"""Bytes of columns that are made at a time. Columns are as many times the images as the kernel has taps, and products of a part
-of the images take no longer."""
-
-
 RUN = 16
-"""Pixels in a row from which images are copied as they lie."""
+"""Pixels in a row from which images are copied as they lie; and the least number of images that are copied together."""
+COLUMNS, PIXELS = 1 << 20, 256
+"""Bytes of columns that are made at a time, so that they stay in the second cache; and the least number of pixels for which a
+product reads many weights."""
+SMALL, FEW = 10**6, 64
+"""Multiplications of a product up to which OpenBLAS does not copy its operands, and the pixels from which this pays."""
 
 
-def _parts(images: int, taps: Shape, pixels: Shape, dtype: np.dtype) -> list[slice]:
-    """Parts of the images. taps: channels and extents of the kernel; pixels: those of the result."""
-    step = max(COLUMNS // max(math.prod(taps) * math.prod(pixels) * dtype.itemsize, 1), 1)
-    return [slice(i, i + step) for i in range(0, max(images, 1), step)]
+def _parts(n: int, taps: int, channels: int, pixels: Shape, groups: int, size: int) -> Iterator[tuple[slice, slice]]:
+    """Parts of the images, and of the rows of their results. taps: elements that a pixel is a sum of; channels: of the result;
+    size: bytes of an element."""
+    most, small = max(COLUMNS // max(taps * size, 1), PIXELS), SMALL * groups**2 // max(taps * channels, 1)
+    images = _equal(n, max((min(small, most) if small >= FEW else most) // pixels[1], RUN))
+    rows = _equal(pixels[0], max(most // (pixels[1] * images), 1))
+    return ((slice(i, i + images), slice(j, j + rows)) for i in range(0, n, images) for j in range(0, pixels[0], rows))
+
+
+def _equal(count: int, most: int) -> int:
+    """The extent of parts that are equal but for the last one, and at most so large."""
+    return -(-count // max(-(-count // most), 1)) or 1
+
+
+def _columns(
+    x: np.ndarray, y: np.ndarray, w: Shape, stride: Pair, padding: Any, dilation: Pair, groups: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """What products with the weights read, by parts, and the part of y that they are or multiply, a view: columns (images or
+    rows, groups, taps, pixels), and (images, channels, rows, pixels) or (rows, channels, pixels, images)."""
+    taps, kernel, pixels = x.shape[1] * math.prod(w[2:]), w[2:], y.shape[2:]
+    as_they_lie = pixels[1] >= RUN or math.prod(kernel) == 1
+    if as_they_lie and y.shape[1] // groups <= 4 * math.prod(pixels):  # or products by images take more memory than columns
+        step = max(COLUMNS // max(taps * math.prod(pixels) * x.itemsize, 1), 1)
+        for i in range(0, len(x), step):
+            windows = _windows(_padded(x[i : i + step], padding, 2), 2, kernel, pixels, stride, dilation)
+            yield windows.reshape(len(windows), groups, taps // groups, math.prod(pixels)), y[i : i + step]
+        return
+    first, windows = -1, x
+    for part, rows in _parts(len(x), taps, y.shape[1], pixels, groups, x.itemsize):
+        if part.start != first:
+            last, first = _images_last(x[part].transpose(1, 2, 3, 0)), part.start
+            windows = _windows(_padded(last, padding, 1), 1, kernel, pixels, stride, dilation).transpose(3, 0, 1, 2, 4, 5)
+        own = windows[rows]
+        yield own.reshape(len(own), groups, taps // groups, -1), y[part, :, rows].transpose(2, 1, 3, 0)
 
 
 def _conv_eval(x: np.ndarray, w: np.ndarray, stride: Pair, padding: Any, dilation: Pair, groups: int) -> np.ndarray:
     kind = _conv_infer(_type(x), _type(w), stride, padding, dilation, groups)
     kind.check_size()
-    parts = _parts(x.shape[0], (x.shape[1], *w.shape[2:]), kind.shape[2:], x.dtype)
-    result = np.empty(kind.shape, kind.dtype)
-    for part in parts:
-        columns = _windows(_padded(x[part], padding, 2), 2, w.shape[2:], kind.shape[2:], stride, dilation)
-        columns = columns.reshape(len(columns), groups, math.prod(w.shape[1:]), math.prod(kind.shape[2:]))
-        weights = w.reshape(groups, w.shape[0] // groups, columns.shape[2])
-        result[part] = np.matmul(weights, columns).reshape(result[part].shape)
+    result, weights = np.empty(kind.shape, kind.dtype), w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
+    for columns, part in _columns(x, result, w.shape, stride, padding, dilation, groups):
+        if part.flags.c_contiguous:
+            np.matmul(weights, columns, out=part.reshape(len(columns), groups, weights.shape[1], columns.shape[3]))
+        else:
+            part[...] = np.matmul(weights, columns).reshape(part.shape)
     return result
 
 
@@ -191,45 +225,37 @@ def _input_eval(
         _type(g), _type(w), *map(_type, like), stride=stride, padding=padding, dilation=dilation, groups=groups,
         extra=extra,
     ).shape  # fmt: skip
-    parts = _parts(g.shape[0], (shape[1], *w.shape[2:]), g.shape[2:], g.dtype)
-    if len(parts) > 1:
-        out = np.empty(shape, g.dtype)
-        for part in parts:
-            settings = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups, "extra": extra}
-            out[part] = _input_eval(g[part], w, *[x[part] for x in like], **settings)
-        return out
     (o, per, kh, kw), (n, _, oh, ow) = w.shape, g.shape
-    weights = w.reshape(groups, o // groups, per * kh * kw)
-    columns = np.matmul(weights.swapaxes(1, 2), _images_last(g).reshape(groups, o // groups, oh * ow * n))
-    columns = columns.reshape(shape[1], kh, kw, oh, ow, n)
+    weights = w.reshape(groups, o // groups, per * kh * kw).swapaxes(1, 2)
+    if (n, kh * kw, stride, padding, extra) == (shape[0], 1, (1, 1), ((0, 0), (0, 0)), (0, 0)):
+        return np.matmul(weights, g.reshape(n, groups, o // groups, oh * ow)).reshape(shape)
     (top, bottom), (left, right) = padding
     tall = max(shape[2] + top + bottom, (oh - 1) * stride[0] + _reach(kh, dilation[0]))
     wide = max(shape[3] + left + right, (ow - 1) * stride[1] + _reach(kw, dilation[1]))
-    out = np.zeros((shape[1], tall, wide, n), g.dtype)
-    for i in range(kh):
-        for j in range(kw):
-            y, x = i * dilation[0], j * dilation[1]
-            out[:, y : y + stride[0] * oh : stride[0], x : x + stride[1] * ow : stride[1]] += columns[:, i, j]
-    return np.ascontiguousarray(out[:, top : top + shape[2], left : left + shape[3]].transpose(3, 0, 1, 2))
+    result = np.empty(shape, g.dtype)
+    for part, rows in _parts(n, shape[1] * kh * kw, o, (oh, ow), groups, g.itemsize):
+        if not rows.start:
+            out = np.zeros((shape[1], tall, wide, len(g[part])), g.dtype)
+        own = _images_last(g[part, :, rows].transpose(2, 1, 3, 0))
+        columns = np.matmul(weights, own.reshape(len(own), groups, o // groups, -1))
+        columns = columns.reshape(len(own), shape[1], kh, kw, *own.shape[2:]).swapaxes(0, 1)
+        for i in range(kh):
+            for j in range(kw):
+                y, x = rows.start * stride[0] + i * dilation[0], j * dilation[1]
+                out[:, y : y + stride[0] * len(own) : stride[0], x : x + stride[1] * ow : stride[1]] += columns[:, :, i, j]
+        if rows.stop >= oh:
+            result[part] = out[:, top : top + shape[2], left : left + shape[3]].transpose(3, 0, 1, 2)
+    return result
 
 
 def _weight_eval(
     g: np.ndarray, x: np.ndarray, like: np.ndarray, stride: Pair, padding: Any, dilation: Pair, groups: int
 ) -> np.ndarray:
-    n, o, oh, ow = g.shape
-    per, taps = o // groups, math.prod(like.shape[1:])
+    per, taps = g.shape[1] // groups, math.prod(like.shape[1:])
     total = np.zeros((groups, taps, per), g.dtype)
-    own: np.ndarray
-    rows = ow >= RUN and per <= oh * ow  # and products of all images take no more memory than columns
-    for part in _parts(n, (x.shape[1], *like.shape[2:]), (oh, ow), g.dtype):
-        if rows:
-            columns = _windows(_padded(x[part], padding, 2), 2, like.shape[2:], (oh, ow), stride, dilation)
-            own = g[part].reshape(-1, groups, per, oh * ow)
-            total += np.matmul(columns.reshape(len(own), groups, taps, oh * ow), own.swapaxes(2, 3)).sum(0)
-        else:
-            columns = _windows(_padded(_images_last(x[part]), padding, 1), 1, like.shape[2:], (oh, ow), stride, dilation)
-            own = _images_last(g[part]).reshape(groups, per, oh * ow * len(g[part]))
-            total += np.matmul(columns.reshape(groups, taps, own.shape[2]), own.swapaxes(1, 2))
+    for columns, part in _columns(x, g, like.shape, stride, padding, dilation, groups):
+        own = _images_last(part).reshape(len(columns), groups, per, columns.shape[3])
+        total += np.matmul(columns, own.swapaxes(2, 3)).sum(0)
     return np.ascontiguousarray(total.swapaxes(1, 2)).reshape(like.shape)
 
 
