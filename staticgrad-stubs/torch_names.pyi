@@ -594,8 +594,10 @@ def clip(
     """
 
 def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
-    """A copy of input, row-major, in memory of its own. memory_format: `channels_last`, for another order of its
-    elements."""
+    """A copy of input in memory of its own, in input's order of axes. memory_format: `contiguous_format` or
+    `channels_last`,
+    for another order of its elements.
+    """
 
 @overload
 def column_stack(*tensors: Any, out: Tensor | tuple[Tensor, ...] | None = None) -> Tensor: ...

@@ -211,7 +211,7 @@ def _derivatives_at(node: Any, cotangents: tuple[Any, ...]) -> Any:
     if record is not None and len(records) == 1 and (named is None or named.start == ALONE):
         engine = BackwardEngine([], [], True, None)
         together = engine.together(record, cotangents[0], [position for position, _, _ in edges_of(record)])
-        result = [together[i] for i in range(len(record.inputs)) if record.leads_to(i)]
+        result = [together[i] for i in record.places()]
     else:
         given = [None if g is None else g if isinstance(g, Tensor) else Tensor(g) for g in cotangents]
         places, engine = through(node, given, True, create)

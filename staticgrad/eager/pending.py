@@ -15,10 +15,11 @@ from weakref import ref
 import numpy as np
 
 from ..base.dtypes import PUBLIC, DType
-from ..ops.operators import Count, F, Size, count_of, disabled_torch_function, misuse, state
+from ..ir import Layout
+from ..ops.operators import Count, Size, count_of, disabled_torch_function, in_format, misuse, order_of, state
 from ..ops.operators import Tensor as AnyTensor
 from .tape import FreedTensor, Record, memory_of
-from .tensor import PublicTensor, Tensor, new, wrap
+from .tensor import PublicTensor, Tensor, all_attributes, new, wrap
 
 
 class Deferral(Protocol):
@@ -30,8 +31,8 @@ class Deferral(Protocol):
     def settle(self) -> None:
         """Run all that was noted."""
 
-    def is_contiguous(self, value: PendingValue) -> bool:
-        """Whether the elements of a value will be in row-major order."""
+    def layout(self, value: PendingValue) -> Layout:
+        """How the elements of a value will lie in memory."""
 
 
 class PendingValue(FreedTensor):
@@ -108,8 +109,13 @@ class Pending(PublicTensor):
             state.deferral.detached.add(out, self)
         return out
 
+    def _known_layout(self) -> Layout:
+        return self._value.owner.layout(self._value)
+
     def contiguous(self, memory_format: object = None) -> AnyTensor:
-        return self if self._value.owner.is_contiguous(self._value) else F.clone(self)
+        order = order_of(self, memory_format)
+        lies = self._known_layout().is_contiguous if order is None else self._known_layout().has_order(order)
+        return self if lies else in_format(self, memory_format)
 
 
 Pending.__name__ = PublicTensor.__name__  # which code may ask for
@@ -118,7 +124,7 @@ Pending.__name__ = PublicTensor.__name__  # which code may ask for
 def pending(value: PendingValue, record: Record | None = None) -> Tensor:
     """A tensor with this value, without checks; see `wrap`."""
     out: Tensor = new(Pending)
-    out.__dict__["_value"] = value
+    all_attributes(out)["_value"] = value
     out._record = record
     out._tracked = record is not None
     out._base = None
@@ -132,8 +138,8 @@ def settled(tensor: Any) -> None:
     array, home, base = tensor._value.array, tensor._home, tensor._base
     Tensor._data.__set__(tensor, array if home is None else home)  # type: ignore[attr-defined]
     tensor.__class__ = PublicTensor
-    del tensor.__dict__["_value"]
-    tensor.__dict__.pop("_home", None)
+    del all_attributes(tensor)["_value"]
+    all_attributes(tensor).pop("_home", None)
     if base is not None and base.__class__ is not Pending and not np.may_share_memory(base._data, tensor._data):
         tensor._base = None  # a reshape had to copy
 

@@ -99,7 +99,14 @@ class Record(FormerNode):
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that made the operands: AccumulateGrad for a leaf, None where no gradient flows. Operands without a
         derivative, as indices, have no place."""
-        return tuple([next_node(*edge(tensor, self.clock)) for i, tensor in enumerate(self.inputs) if self.leads_to(i)])
+        return tuple([next_node(*edge(self.inputs[i], self.clock)) for i in self.places()])
+
+    def places(self) -> list[int]:
+        """The operands that `next_functions` tells of."""
+        found = [i for i in range(len(self.inputs)) if self.leads_to(i)]
+        if self.name() in OF_NUMBERS:
+            return [i for i in found if not i or edge(self.inputs[i], self.clock) != (None, None)]
+        return found
 
     def siblings(self) -> list[Record | None]:
         """The records of the results of `node`; None for a result that is gone or has no gradient."""
@@ -337,6 +344,10 @@ def accumulator(leaf: Any) -> AccumulateGrad:
     if found is None:
         found = _accumulators[id(leaf)] = AccumulateGrad(leaf)
     return found
+
+
+OF_NUMBERS = frozenset({"PowBackward0", "RemainderBackward0", "FmodBackward0", "ClampBackward1"})
+"""Operations of a tensor and plain numbers, which are no operands in PyTorch."""
 
 
 def next_node(maker: Record | None, leaf: Any) -> tuple[Any, int]:

@@ -17,7 +17,7 @@ from ..base.dtypes import ANY_DTYPE, COMPLEX_OF, PUBLIC, SUPPORTED, DType, as_dt
 from ..base.interpreter import module
 from ..base.types import DTypeLike, ShapeLike, get_default_dtype, normalize_axis, shape_text
 from ..errors import ArgumentTypeError, GradientError, ShapeError, user_position
-from ..ir import OpDef
+from ..ir import Layout, OpDef
 from ..ops.operators import (
     ORDINARY,
     WRITERS,
@@ -31,6 +31,7 @@ from ..ops.operators import (
     check_change,
     disabled_torch_function,
     frontends,
+    in_format,
     lies_in,
     misuse,
     retained,
@@ -232,12 +233,16 @@ class Tensor(Operators):
         return self._data.tolist()
 
     def __float__(self) -> float:
+        if self._tracked:
+            misuse.warn_of_number()
         return float(self._known())
 
     def __int__(self) -> int:
         return int(self._known())
 
     def __complex__(self) -> complex:
+        if self._tracked:
+            misuse.warn_of_number()
         return complex(self._known())
 
     def __index__(self) -> int:
@@ -352,7 +357,7 @@ class Tensor(Operators):
         if known is None:
             known = memo[id(root), "memory"] = np.array(root, order="K", copy=True), Memory()
         copy = _restore(_part(known[0], *_place(self._data, root)), *self._facts()[1:])
-        vars(copy).update(deepcopy(own_attributes(self), memo))
+        all_attributes(copy).update(deepcopy(own_attributes(self), memo))
         if root is not self._data:
             copy._memory = known[1]
         if self._gradient is not None:
@@ -521,16 +526,20 @@ class Tensor(Operators):
         return self._base is not None
 
     def clone(self, *, memory_format: object = None) -> AnyTensor:
-        """A copy in memory of its own, row-major or in a format such as `channels_last`; gradients flow through."""
+        """A copy in memory of its own, in this order of axes or in a format such as `channels_last`; gradients flow through."""
         return F.clone(self, memory_format=memory_format)
 
     def contiguous(self, memory_format: object = None) -> AnyTensor:
         """This tensor when its elements lie in row-major order, or that of a format, else a copy in that order."""
-        return self if self.is_contiguous(memory_format) else F.clone(self, memory_format=memory_format)
+        return self if self.is_contiguous(memory_format) else in_format(self, memory_format)
 
     def is_contiguous(self, memory_format: object = None) -> builtins.bool:
         """Whether the elements lie in row-major order, or that of a format such as `channels_last`."""
         return self._data.flags.c_contiguous if memory_format is None else lies_in(self, memory_format)
+
+    def _known_layout(self) -> Layout | None:
+        """How the elements lie; None for row-major order."""
+        return None if self._data.flags.c_contiguous else Layout.of(self._data)
 
     def retain_grad(self) -> None:
         """Keep `grad` of a non-leaf when backward passes through it."""
@@ -680,6 +689,56 @@ class _EveryTensor(type):
         return super().__subclasscheck__(kind)
 
 
+def own_attributes(x: Tensor) -> dict[str, Any]:
+    """The attributes that a user has given a tensor."""
+    return {name: value for name, value in all_attributes(x).items() if not hasattr(Tensor, name)}
+
+
+all_attributes: Callable[[Any], dict[str, Any]] = Tensor.__dict__["__dict__"].__get__
+"""All that `x.__dict__` would hold without `Attributes`."""
+
+
+class Attributes(dict[str, Any]):
+    """`x.__dict__` of a tensor: the user's attributes. What is changed here is changed there."""
+
+    def __init__(self, x: Any):
+        super().__init__(own_attributes(x))
+        self._x = x
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        setattr(self._x, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        delattr(self._x, name)
+
+    def update(self, *given: Any, **named: Any) -> None:
+        """Set several."""
+        for name, value in dict(*given, **named).items():
+            self[name] = value
+
+    def pop(self, name: str, *default: Any) -> Any:
+        """Remove one."""
+        found = super().pop(name, *default)
+        all_attributes(self._x).pop(name, None)
+        return found
+
+    def clear(self) -> None:
+        """Remove all."""
+        for name in [*self]:
+            del self[name]
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
+def _set_attributes(self: Any, given: Any) -> None:
+    found = Attributes(self)
+    found.clear()
+    found.update(given)
+
+
 if TYPE_CHECKING:
     PublicTensor = Tensor
 else:
@@ -697,8 +756,11 @@ else:
     PublicTensor = _EveryTensor(
         "Tensor",
         (Tensor,),
-        {"__slots__": (), "__doc__": Tensor.__doc__, "__module__": "staticgrad", "__new__": _new, "__init__": _as_it_is_made},
-    )
+        {
+            "__slots__": (), "__doc__": Tensor.__doc__, "__module__": "staticgrad", "__new__": _new,
+            "__init__": _as_it_is_made, "__dict__": property(Attributes, _set_attributes),
+        },
+    )  # fmt: skip
     ORDINARY.add(PublicTensor)
 
 
@@ -760,15 +822,6 @@ def _restore(data: np.ndarray, tracked: bool, name: str, parameter: bool = False
     if parameter:
         tensor._parameter = True
     return tensor if kind is None else frontends.branded(tensor, kind)
-
-
-def own_attributes(x: Tensor) -> dict[str, Any]:
-    """The attributes that a user has given a tensor."""
-    return {name: value for name, value in all_attributes(x).items() if not hasattr(Tensor, name)}
-
-
-all_attributes: Callable[[Any], dict[str, Any]] = Tensor.__dict__["__dict__"].__get__
-"""`x.__dict__`, which for tensors of classes that users derive has their attributes alone."""
 
 
 def _whole(data: np.ndarray) -> np.ndarray:

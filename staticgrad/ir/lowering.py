@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .graph import Node
 
 __all__ = [
-    "Call", "Clear", "collapse", "Copy", "Deferred", "Effect", "Emit", "Exchange", "Expand", "Extent", "Gemm", "Index",
-    "Layout", "Leaf", "Lookup", "Native", "Order", "Pointwise", "Reduction", "Region", "Result", "Routine", "Scatter",
+    "Call", "Clear", "collapse", "Copy", "Deferred", "Effect", "Emit", "Exchange", "Expand", "Extent", "Gemm", "IMAGES",
+    "Index", "Layout", "Leaf", "Lookup", "Native", "Order", "Pointwise", "Reduction", "Region", "Result", "Routine", "Scatter",
     "Scratch", "View", "Window",
 ]  # fmt: skip
 
@@ -45,9 +45,6 @@ class Pointwise:
     error: tuple[float, float] | None = None
     """The largest error found in kernels, in units in the last place of float32 and float64; None where every result is the
     correctly rounded one, or NumPy's."""
-    memory: str = "as computed"
-    """The memory of the result in eager mode: "as computed", in the order of the operands; "row-major"; or "shared" with the
-    operand."""
     code: str = ""
     """What kernels define the function `scalar` by, where that is the user's."""
 
@@ -63,6 +60,10 @@ class Reduction:
     """The NumPy ufunc's reduce over axis 0, which combines the partial results of several threads."""
     monoid: str = ""
     """The name of the monoid over which it folds, for passes that use its algebra: "add" is the sum."""
+
+
+IMAGES = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+"""By the number of axes of a batch of images or volumes, the order of these in memory with the channels last."""
 
 
 @record()
@@ -87,6 +88,25 @@ class Layout:
         """All elements one after another, in this order of the axes, the slowest first."""
         strides = dict(zip(axes, Layout.contiguous(tuple([shape[a] for a in axes])).strides, strict=True))
         return Layout(shape, tuple([strides[a] for a in range(len(shape))]), 0)
+
+    @staticmethod
+    def of(array: np.ndarray) -> Layout:
+        """That of an array, in its memory from the first element on."""
+        return Layout(array.shape, tuple([step // array.itemsize for step in array.strides]), 0)
+
+    @property
+    def image_order(self) -> tuple[int, ...] | None:
+        """The order of the axes of a batch of images whose channels are the last axis in memory; None for others. The stride of
+        an axis of one element has a say, as in PyTorch."""
+        if len(self.shape) not in IMAGES or 0 in self.shape or self.strides[1] == 0 or self.is_contiguous:
+            return None
+        order, least = IMAGES[len(self.shape)], 0
+        for axis in (*order[:0:-1], 0):
+            step = self.strides[axis]
+            if step < least or (axis == 0 and least == self.strides[1]):
+                return None
+            least = step * self.shape[axis] if self.shape[axis] > 1 else step
+        return order
 
     def has_order(self, axes: Sequence[int]) -> bool:
         """Whether the elements lie one after another, in this order of the axes."""

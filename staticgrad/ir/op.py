@@ -19,7 +19,7 @@ from ..base.dtypes import DERIVED, HALF
 from ..base.tables import LateTable, record
 from ..base.types import StackType, TensorType, TupleType
 from ..errors import PACKAGE_DIR, ArgumentError, DTypeError, GraphError
-from .lowering import Effect, Emit, Leaf, Native, Pointwise, Region, Result, View
+from .lowering import Effect, Emit, Layout, Leaf, Native, Pointwise, Region, Result, View
 
 __all__ = [
     "Attribute", "built_in", "define", "derivation", "enter", "lasting", "node_name", "OpDef", "over", "over_types",
@@ -160,6 +160,10 @@ class OpDef:
     stored: bool | Callable[..., Any] = False
     """How it computes with dtypes that kernels only load and store, see `ops/over_stored.py`. True: the record holds for them
     as it is, because it only moves values; a function: with this `eval`. False: in float32, or by the host."""
+    memory: str | Callable[[tuple[int, ...], Sequence[Layout]], Layout] = ""
+    """Where eager mode has the result: "rows", in row-major order; "operands", in the order of axes that the operands have, as
+    NumPy's ufuncs; "shared" with the operand; or a function of the result's shape and the layouts of the operands. "": for an
+    elementwise op "operands", for another one "rows"; a view has its own rule."""
     identity: str = field(default="", repr=False)
     """Of an op of the user's: all that its results follow from, the same in each process. "": plans with it are not kept."""
     plain: OpDef = field(init=False, repr=False)
@@ -181,7 +185,7 @@ class OpDef:
     """Whether it is a product of matrices. Where one of them is a vector, NumPy calls the BLAS routine, sooner than a kernel
     is called."""
     copies: bool = field(init=False, repr=False, default=False)
-    """Whether it copies its operand to memory of its own, in row-major order."""
+    """Whether it copies its operand to memory of its own."""
     pure: bool = field(init=False, repr=False, default=True)
     """Whether the result depends only on inputs and attributes, so that the node may be interned, moved or dropped."""
 
@@ -194,7 +198,9 @@ class OpDef:
         put(self, "numeric", any(kind.numeric for kind in self.attrs.values()))
         put(self, "by_rules", self.vjp_all is None and self.vjp_add is None)
         put(self, "product", isinstance(self.emit, Native) and self.emit.scales)
-        put(self, "copies", isinstance(self.emit, Pointwise) and self.emit.memory == "row-major")
+        put(self, "copies", "row_major" in self.attrs)
+        if not self.memory:
+            put(self, "memory", "operands" if isinstance(self.emit, Pointwise) else "rows")
         if self.fails is None:
             put(self, "fails", self.emit is None or (isinstance(self.emit, Native) and self.emit.check is not None))
         put(self, "pure", self.leaf in ("", "constant", "shape") and not self.effect and not self.stateful)

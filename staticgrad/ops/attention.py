@@ -30,7 +30,7 @@ def _infer(x: TensorType, scale: float, causal: bool) -> TensorType:
 
 
 def _eval(x: np.ndarray, scale: float, causal: bool) -> np.ndarray:
-    return weigh(x * x.dtype.type(scale), causal)
+    return weigh(np.multiply(x, x.dtype.type(scale), order="C"), causal)
 
 
 def weigh(scores: np.ndarray, causal: bool) -> np.ndarray:

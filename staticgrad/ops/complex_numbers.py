@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,11 @@ import numpy as np
 from ..base.dtypes import COMPLEX_OF, PART_OF
 from ..base.types import TensorType, broadcast_shapes, complex_with, get_default_dtype, to_float, type_of
 from ..errors import DTypeError, ShapeError
-from ..ir import OpDef, Pointwise, define
+from ..ir import Layout, OpDef, Pointwise, define
 from .batching import aligned, leading, linear
 from .complex_parts import sign
 from .operands import dtype_of, operand, promoted
-from .operators import F, Tensor, apply, composite, enter_as, torch_function
+from .operators import F, Tensor, apply, composite, enter_as, in_format, torch_function
 from .over_complex import OWN, by_parts
 from .rules import unbroadcast
 
@@ -40,9 +41,20 @@ def _both(re: TensorType, im: TensorType) -> TensorType:
 
 def _joined(re: np.ndarray, im: np.ndarray) -> np.ndarray:
     kind = _both(type_of(re), type_of(im))
-    out = np.empty(kind.shape, kind.dtype)
+    out = np.empty_like(np.equal(re, im), kind.dtype)  # in the order of the operands
     out.real, out.imag = re, im
     return out
+
+
+def _part_of(x: Layout, place: int) -> Layout:
+    """The parts of complex numbers, as a view of them."""
+    return Layout(x.shape, tuple([2 * step for step in x.strides]), 2 * x.offset + place)
+
+
+def _pairs_of(shape: tuple[int, ...], operands: Sequence[Layout]) -> Layout:
+    """The pairs of parts, as a view of complex numbers."""
+    part = _part_of(operands[0], 0)
+    return Layout(shape, (*part.strides, 1), part.offset)
 
 
 def _sgn(x: np.ndarray) -> np.ndarray:
@@ -84,21 +96,21 @@ def _as_real(x: np.ndarray) -> np.ndarray:
 
 conj_op: OpDef = define(
 
-        name="conj", infer=lambda x: x, eval=np.conjugate, vjp=(lambda g, node, out, x: apply(conj_op, g),),
+        name="conj", infer=lambda x: x, memory="operands", eval=np.conjugate, vjp=(lambda g, node, out, x: apply(conj_op, g),),
         emit=by_parts(lambda node, x: (x[0], -x[1])), complex=OWN, fails=False, batch=aligned, jvp=linear,
         backward="ConjBackward0", doc="The conjugate of complex numbers.",
     )  # fmt: skip
 real_op: OpDef = define(
 
         name="real", infer=_part, eval=lambda x: x.real, vjp=(lambda g, node, out, x: F.astype(g, x.dtype),),
-        emit=Pointwise("real"),
+        emit=Pointwise("real"), memory=lambda shape, xs: _part_of(xs[0], 0),
         written=lambda x, value: apply(complex_op, value, apply(imag_op, x)),
         complex=OWN, fails=False, batch=aligned, jvp=linear, doc="The real parts of complex numbers.",
     )  # fmt: skip
 imag_op: OpDef = define(
 
         name="imag", infer=_part, eval=lambda x: x.imag, vjp=(lambda g, node, out, x: apply(complex_op, F.zeros_like(g), g),),
-        emit=Pointwise("imag"),
+        emit=Pointwise("imag"), memory=lambda shape, xs: _part_of(xs[0], 1),
         written=lambda x, value: apply(complex_op, apply(real_op, x), value),
         complex=OWN, fails=False, batch=aligned, jvp=linear, doc="The imaginary parts of complex numbers.",
     )  # fmt: skip
@@ -112,14 +124,15 @@ complex_op: OpDef = define(
     )  # fmt: skip
 sgn_op: OpDef = define(
 
-        name="sgn", infer=lambda x: x, eval=_sgn, vjp=(lambda g, node, out, x: _sgn_slope(g, out, x),),
+        name="sgn", infer=lambda x: x, memory="operands", eval=_sgn, vjp=(lambda g, node, out, x: _sgn_slope(g, out, x),),
         emit=by_parts(lambda node, x: sign(x)), complex=OWN, fails=False, batch=aligned,
         jvp=lambda node, out, primals, tangents: _sgn_slope(tangents[0], out, primals[0]),
         doc="x / |x| of complex numbers, 0 for 0.",
     )  # fmt: skip
 view_as_real_op: OpDef = define(
 
-        name="view_as_real", infer=_pairs, eval=_as_real, vjp=(lambda g, node, out, x: apply(view_as_complex_op, g),),
+        name="view_as_real", infer=_pairs, eval=_as_real, memory=_pairs_of,
+        vjp=(lambda g, node, out, x: apply(view_as_complex_op, g),),
         emit=by_parts(lambda node, x: F.stack(x, -1)),
         written=lambda x, value: apply(view_as_complex_op, value),
         complex=OWN, fails=False, batch=leading, jvp=linear,
@@ -187,13 +200,13 @@ def view_as_complex(input: Any) -> Tensor:
 @torch_function(method=False)
 def view_as_real_copy(input: Any) -> Tensor:
     """`view_as_real` in memory of its own."""
-    return F.clone(F.view_as_real(input))
+    return in_format(F.view_as_real(input), None)
 
 
 @torch_function(method=False)
 def view_as_complex_copy(input: Any) -> Tensor:
     """`view_as_complex` in memory of its own."""
-    return F.clone(F.view_as_complex(input))
+    return in_format(F.view_as_complex(input), None)
 
 
 @torch_function(np.conj)

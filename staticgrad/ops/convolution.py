@@ -20,7 +20,7 @@ from . import attributes as at
 from . import convolution_tables
 from .batching import convolved, input_cotangents, multilinear, weight_cotangents
 from .leaves import fits
-from .operators import apply
+from .operators import apply, as_images, image_eval
 from .rules import of_products
 from .settings import CHANNELS_LAST, Pair, size_text
 
@@ -372,7 +372,8 @@ conv_op = define(
     jvp=multilinear,
     attrs=SETTINGS,
     infer=_conv_infer,
-    eval=_conv_eval,
+    eval=image_eval(any, _conv_eval),
+    memory=as_images(any),
     vjp=(
         lambda g, node, out, x, w: _as_input(g, w, x, node),
         lambda g, node, out, x, w: _as_weight(g, x, w, node),
@@ -387,7 +388,8 @@ conv_input_op = define(
     jvp=multilinear,
     attrs={**SETTINGS, "extra": at.pair(0)},
     infer=_input_infer,
-    eval=_input_eval,
+    eval=image_eval(any, _input_eval),
+    memory=as_images(any),
     vjp=(  # a function of the position: there may be two operands or three
         lambda h, node, out, g, w, *like: apply(conv_op, h, w, **_keys(node)),
         lambda h, node, out, g, w, *like: _as_weight(g, h, w, node),

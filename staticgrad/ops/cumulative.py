@@ -53,7 +53,7 @@ from .shaping import backwards
 
 def _cumsum_eval(x: np.ndarray, axis: int) -> np.ndarray:
     """Rounding errors of a float32 total accumulate along the axis, so totals are carried in float64."""
-    return ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, copy=False)
+    return ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, "C", copy=False)
 
 
 CARRIED = {dtype: float64 for dtype in DTYPES if dtype.kind in FLOATING and dtype != float64}
@@ -130,7 +130,7 @@ def _running(extreme: np.ufunc) -> Callable[..., np.ndarray]:
         best = extreme.accumulate(x, axis)
         reached = (x == best) | (x != x)
         places = np.arange(x.shape[axis]).reshape(-1, *[1] * (x.ndim - axis - 1))
-        return np.maximum.accumulate(np.where(reached, places, 0), axis)
+        return np.asarray(np.maximum.accumulate(np.where(reached, places, 0), axis), order="C")
 
     return evaluate
 
@@ -215,7 +215,7 @@ recurrence_op: OpDef = define(
 
 
 def _cumprod_eval(x: np.ndarray, axis: int, exclusive: bool, reverse: bool) -> np.ndarray:
-    result = np.ones_like(x) if exclusive else np.empty_like(x)
+    result = np.ones(x.shape, x.dtype) if exclusive else np.empty(x.shape, x.dtype)
     source, out = (np.moveaxis(v, axis, 0)[:: -1 if reverse else 1] for v in (x, result))
     if exclusive:
         source, out = source[:-1], out[1:]
@@ -285,7 +285,7 @@ prod_op = define(
     ),
     attrs={"axis": at.one_axis, "keepdims": at.flag},
     infer=reduced,
-    eval=lambda x, axis, keepdims: np.asarray(MULTIPLY.reduce(x, axis, x.dtype, None, keepdims)),
+    eval=lambda x, axis, keepdims: np.asarray(MULTIPLY.reduce(x, axis, x.dtype, None, keepdims), order="C"),
     vjp=(_prod_vjp,),
     emit=Reduction(lambda dtype: 1, "times", MULTIPLY.reduce),
     promote=widened,
@@ -314,12 +314,12 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 
 
 def _logcumsumexp_eval(x: np.ndarray, axis: int) -> np.ndarray:
-    return np.logaddexp.accumulate(x, axis, x.dtype)
+    return np.asarray(np.logaddexp.accumulate(x, axis, x.dtype), order="C")
 
 
 def _complex_logcumsumexp_eval(x: np.ndarray, axis: int) -> np.ndarray:
     """The logarithms of running sums: of the larger of two numbers, and of 1 plus their quotient, as PyTorch's."""
-    out = np.array(x)
+    out = np.array(x, order="C")
     rows = np.moveaxis(out, axis, 0)
     for before, row in itertools.pairwise(rows):
         top = np.where(before.real > row.real, before, row)

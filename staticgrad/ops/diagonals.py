@@ -9,7 +9,7 @@ import numpy as np
 from ..base.types import FLOATING, bool_, int64, normalize_axes, normalize_axis, to_float
 from ..errors import ArgumentError, ShapeError
 from .operands import dtype_of, extent, extents, integer, ndim_of
-from .operators import F, Tensor, composite, enter_as, frontends, numpy_twin, routed, spelled, torch_function
+from .operators import F, Tensor, composite, enter_as, frontends, in_format, numpy_twin, routed, spelled, torch_function
 from .ordering import narrowed
 from .rearranging import movedim
 from .strided_views import diagonal as _diagonal
@@ -49,7 +49,7 @@ def diag(input: Any, diagonal: int = 0) -> Tensor:
         return diag_embed(input, diagonal)
     if n != 2:
         raise ShapeError(f"diag(): Supports 1D or 2D tensors. Got {n}D")
-    return F.clone(_diagonal(input, diagonal))
+    return in_format(_diagonal(input, diagonal), None)
 
 
 @torch_function(np.diagflat)

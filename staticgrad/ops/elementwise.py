@@ -48,7 +48,7 @@ def written(
         return lambda g, node, out, *xs: unbroadcast(slopes[place](g, *xs), xs[place])
 
     vjp = tuple(map(rule, range(operands)))
-    op = define(name, elementwise, numpy, vjp, Expand(lambda node, *xs: formula(*xs)), promote)
+    op = define(name, elementwise, numpy, vjp, Expand(lambda node, *xs: formula(*xs)), promote, memory="operands")
     return lambda *xs: apply(op, *xs)
 
 

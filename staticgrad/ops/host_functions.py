@@ -20,7 +20,7 @@ from .batching import aligned
 from .operands import dtype_of, integer, operand, promoted
 from .operators import F, Tensor, apply, composite, torch_function
 from .over_complex import holomorphic
-from .rules import Rule, compared, elementwise, elementwise_op, floating, unbroadcast
+from .rules import Rule, by_number, compared, elementwise, elementwise_op, floating, unbroadcast
 
 
 @torch_function(np.fmod, inplace=True)
@@ -184,7 +184,7 @@ elementwise_op("hypot", np.hypot, slopes(lambda out, x, y: x / out, lambda out, 
                scalar=_hypot, cost=30, error=(1.15, 1.15), doc="sqrt(input**2 + other**2), without overflow.")  # fmt: skip
 _fmod_op = host("fmod", np.fmod,
                 slopes(lambda out, x, y: F.ones_like(out), lambda out, x, y: -F.div(x, y, rounding_mode="trunc")), names=(),
-                doc="The remainder, of x's sign.")  # fmt: skip
+                backward=by_number("Fmod"), doc="The remainder, of x's sign.")  # fmt: skip
 host("nextafter", np.nextafter,
      (lambda g, node, out, x, y: unbroadcast(F.where(F.eq(x, y), 0, g), x), lambda g, node, out, x, y: F.zeros_like(y)),
      doc="The next number towards y.")  # fmt: skip
@@ -236,6 +236,7 @@ polygamma_op: OpDef = define(
     batch=aligned,
     attrs={"order": at.integer(0, 2**31)},
     infer=lambda x, order: x,
+    memory="operands",
     eval=_polygamma_eval,
     vjp=(lambda g, node, out, x: g * apply(polygamma_op, x, order=node.attrs["order"] + 1),),
     promote=floating,
@@ -296,10 +297,10 @@ def frexp(input: Any) -> tuple[Tensor, Tensor]:
 _mantissa_op: OpDef = define(
     "mantissa", elementwise, lambda x: np.frexp(x)[0],
           (lambda g, node, out, x: g * F.pow(2.0, -F.astype(apply(_exponent_op, x), out.dtype)),), None, floating,
-          fails=False)  # fmt: skip
+          memory="operands", fails=False)  # fmt: skip
 _exponent_op: OpDef = define(
     "exponent_of", lambda x: x.with_dtype(np.dtype(np.int32)), lambda x: np.frexp(x)[1].astype(np.int32), None, None,
-          floating, batch=aligned, fails=False)  # fmt: skip
+          floating, memory="operands", batch=aligned, fails=False)  # fmt: skip
 
 
 # integers and their bits ----------------------------------------------------------------------------------------------

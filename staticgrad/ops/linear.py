@@ -74,7 +74,7 @@ def product_of(x: np.ndarray, y: np.ndarray, out: np.ndarray | None = None) -> n
         if out.flags.c_contiguous:
             np.matmul(x.reshape(-1, x.shape[-1]), y, out=out.reshape(-1, y.shape[1]))
             return out
-    return np.matmul(x, y, out=out)
+    return np.matmul(x, y, out=out, order="C")
 
 
 def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:

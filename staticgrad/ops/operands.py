@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import dtypes
 from ..base.types import INEXACT, TensorType, is_scalar, normalize_axis, promote, shape_text
 from ..errors import ArgumentError, DTypeError, ShapeError, StaticgradError, UnknownExtentError
 from ..ir import REGISTRY, Subgraph
@@ -25,6 +26,17 @@ def dtype_of(x: Any) -> np.dtype:
 def operand(x: Any) -> Any:
     """A tensor as it is, anything else as an array."""
     return x if isinstance(x, Operators) else as_array(x)
+
+
+def inexact(x: Any, text: str) -> Any:
+    """x. Raises DTypeError for a tensor of integers while a program finds this library under PyTorch's name: PyTorch computes
+    no means and norms of them, NumPy does. text: PyTorch's, before the name of the dtype."""
+    if dtypes.prefix and isinstance(x, Operators) and x.dtype.kind in "biu":
+        kind = next(
+            (name.removesuffix("Tensor") for name, dtype in dtypes.TENSOR_NAMES.items() if dtype == x.dtype), x.dtype.name
+        )
+        raise DTypeError(f"{text} Got {kind}", "cast it first: x.float()")
+    return x
 
 
 def promoted(*operands: Any) -> np.dtype:

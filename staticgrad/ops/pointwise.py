@@ -8,6 +8,7 @@ import math
 import operator
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from .operands import brought, dtype_of
 from .operators import (
     NOBODY,
     ORDINARY,
+    PRESERVING,
     F,
     Operators,
     Symbol,
@@ -47,6 +49,7 @@ from .operators import (
     apply,
     by_method,
     composite,
+    copied,
     enter_as,
     frontends,
     in_format,
@@ -169,6 +172,7 @@ exponent_op = define(
     name="exponent",
     batch=aligned,
     infer=lambda y: y.with_dtype(int64),
+    memory="operands",
     eval=_exponent_eval,
     vjp=None,
     emit=Native(lambda node, layouts: [index_check(node, 0, MOST)], check=_negative_power),
@@ -435,11 +439,12 @@ identity = define(
     backward="CloneBackward0",
     jvp=linear,
     range=lambda types, attrs, x: x,
-    infer=lambda x: x,
-    eval=lambda x: x.copy(),
+    infer=lambda x, row_major=False: x,
+    attrs={"row_major": replace(at.flag, optional=True)},
+    eval=copied,
     vjp=(lambda g, node, out, x: g,),
-    emit=Pointwise("identity", memory="row-major"),
-    doc="The value itself, as a node of its own.",
+    emit=Pointwise("identity"),
+    doc="The value itself, as a node of its own: in eager mode a copy in the operand's order of axes, or in row-major order.",
 )
 
 
@@ -457,7 +462,8 @@ saved_with_op = define(
     batch=leading,
     jvp=linear,
     infer=lambda g, x: g,
-    eval=lambda g, x: g.copy(),
+    memory="operands",
+    eval=lambda g, x: copied(g),
     vjp=(lambda h, node, out, g, x: h, lambda h, node, out, g, x: F.zeros_like(x)),
     emit=Expand(lambda node, g, x: g),
     promote=keep,
@@ -470,7 +476,8 @@ saving_op = define(
     batch=aligned,
     jvp=linear,
     infer=lambda x: x,
-    eval=lambda x: x.copy(),
+    memory="operands",
+    eval=copied,
     vjp=(lambda g, node, out, x: saved_with(g, x),),
     emit=Expand(lambda node, x: x),
     promote=keep,
@@ -484,7 +491,8 @@ stop_gradient_op = define(
     infer=lambda x: x,
     eval=lambda x: x,
     vjp=None,
-    emit=Pointwise("identity", memory="shared"),
+    emit=Pointwise("identity"),
+    memory="shared",
     doc="The value, through which no gradient flows.",
 )
 
@@ -643,7 +651,7 @@ def _cast_eval(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
         x = np.where((x > wide.min) & (x < -float(wide.min)), x, wide.min).astype(wide.dtype)
     if dtype.itemsize == 2 and dtype in HALF:  # as PyTorch, by way of float32
         x = x.astype(float32)
-    return x.astype(dtype)
+    return x.astype(dtype) if x.base is None or 0 not in x.strides else copied(x).astype(dtype)
 
 
 def _complex_cast_eval(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -736,12 +744,13 @@ def _float_power(x: Any, exponent: Any) -> Any:
 @public
 @numpy_twin(np.copy)
 def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
-    """A copy of input, row-major, in memory of its own. memory_format: `channels_last`, for another order of its elements."""
+    """A copy of input in memory of its own, in input's order of axes. memory_format: `contiguous_format` or `channels_last`,
+    for another order of its elements."""
     if input.__class__ not in ORDINARY:
         given = {} if memory_format is None else {"memory_format": memory_format}
         if (answer := taken(clone, (input,), given)) is not NOBODY:
             return answer
-    return apply(identity, input) if memory_format is None else in_format(input, memory_format)
+    return apply(identity, input) if memory_format in PRESERVING else in_format(input, memory_format)
 
 
 @tensor_method()

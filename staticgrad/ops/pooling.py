@@ -20,7 +20,7 @@ from ..ir import Call, Clear, Layout, Native, Node, OpDef, Order, Routine, Scrat
 from . import attributes as at
 from .batching import folded, linear
 from .leaves import fits
-from .operators import apply
+from .operators import apply, as_images, image_eval
 from .pointwise import saved_with
 from .rules import floating, numeric
 from .settings import CHANNELS_LAST, Pair
@@ -265,7 +265,8 @@ most_op = define(
     batch=folded,
     attrs=WINDOWS,
     infer=_most_infer,
-    eval=_most_eval,
+    eval=image_eval(all, _most_eval),
+    memory=as_images(all),
     vjp=(lambda g, node, out, x: _put(g, x, node),),
     emit=Native(_most_plan("most_max", 0), order=MOST_ORDER),
     promote=numeric,
@@ -289,7 +290,8 @@ most_take_op: OpDef = define(
     jvp=linear,
     attrs=WINDOWS,
     infer=_take_infer,
-    eval=_most_take_eval,
+    eval=image_eval(all, _most_take_eval),
+    memory=as_images(all),
     vjp=(lambda g, node, out, h, x: _put(g, x, node), None),
     emit=Native(_most_plan("most_take", 1), order=MOST_ORDER),
     promote=numeric,
@@ -403,7 +405,8 @@ mean_pool_op = define(
     jvp=linear,
     attrs=MEANS,
     infer=_mean_infer,
-    eval=_mean_eval,
+    eval=image_eval(all, _mean_eval),
+    memory=as_images(all),
     vjp=(_mean_vjp,),
     emit=Native(_mean_plan("mean_take", 0)),
     promote=floating,

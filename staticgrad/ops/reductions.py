@@ -27,7 +27,7 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Expand, Extent, Node, OpDef, Range, Reduction, define
 from . import attributes as at
 from .batching import linear, same_for_all
-from .operands import dtype_of, ndim_of
+from .operands import dtype_of, inexact, ndim_of
 from .operators import (
     NOBODY,
     ORDINARY,
@@ -58,6 +58,11 @@ MAXIMUM: Any = np.maximum
 MINIMUM: Any = np.minimum
 SHORT, MANY = 128, 1 << 12
 """Elements of rows that NumPy adds one after another, in any case; and of an array from which the functions below pay."""
+
+
+def folding(ufunc: Any) -> Callable[..., np.ndarray]:
+    """The `eval` of a reduction. NumPy has the result in the operand's order of axes, PyTorch in row-major order."""
+    return lambda x, axis, keepdims: np.asarray(ufunc.reduce(x, axis, None, None, keepdims), order="C")
 
 
 def tops(x: np.ndarray, axis: Axes) -> np.ndarray:
@@ -163,7 +168,7 @@ sum_op = define(
     jvp=linear,
     attrs=OVER,
     infer=reduced,
-    eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
+    eval=folding(ADD),
     vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
     emit=Reduction(lambda dtype: 0, "plus", ADD.reduce, "add"),
     promote=widened,
@@ -200,7 +205,7 @@ max_op = define(
     backward=over_axes("MaxBackward1", "AmaxBackward0"),
     attrs=OVER,
     infer=_infer_nonempty,
-    eval=lambda x, axis, keepdims: MAXIMUM.reduce(x, axis, None, None, keepdims),
+    eval=folding(MAXIMUM),
     vjp=(shared_by_equals,),
     emit=Reduction(lowest, "maximum", MAXIMUM.reduce, "max"),
     promote=keep,
@@ -210,7 +215,7 @@ min_op = define(
     backward=over_axes("MinBackward1", "AminBackward0"),
     attrs=OVER,
     infer=_infer_nonempty,
-    eval=lambda x, axis, keepdims: MINIMUM.reduce(x, axis, None, None, keepdims),
+    eval=folding(MINIMUM),
     vjp=(shared_by_equals,),
     emit=Reduction(highest, "minimum", MINIMUM.reduce, "min"),
     promote=keep,
@@ -220,7 +225,7 @@ min_op = define(
 def _mean_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
     shape = x.shape
     total = totals(x, axis) if keepdims else ADD.reduce(x, axis, None, None, False)
-    return total / math.prod([shape[a] for a in axis])
+    return np.asarray(total / math.prod([shape[a] for a in axis]), order="C")
 
 
 def _mean_expand(node: Node, x: Any) -> Any:
@@ -253,7 +258,7 @@ all_op = define(
     name="all",
     attrs=OVER,
     infer=reduced,
-    eval=lambda x, axis, keepdims: ALL.reduce(x, axis, None, None, keepdims),
+    eval=folding(ALL),
     emit=Reduction(lambda dtype: True, "minimum", ALL.reduce, "and"),
     promote=boolean,
     doc="Whether every element is true; so over no elements.",
@@ -262,7 +267,7 @@ any_op = define(
     name="any",
     attrs=OVER,
     infer=reduced,
-    eval=lambda x, axis, keepdims: ANY.reduce(x, axis, None, None, keepdims),
+    eval=folding(ANY),
     emit=Reduction(lambda dtype: False, "maximum", ANY.reduce, "or"),
     promote=boolean,
     doc="Whether some element is true; none of no elements is.",
@@ -360,6 +365,10 @@ def reducer(
             return frontends.into(out, name, function, (input, axis), options)
         if dtype is not None:
             input = F.astype(input, dtype)
+        elif op is mean_op:
+            inexact(
+                input, "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype."
+            )
         result = apply(op, input, axis=normalize_axes(axis, ndim_of(input)), keepdims=bool(keepdims))
         return result if dtype is None else F.astype(result, dtype)  # sums of small integers are int64
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..base.types import as_shape, normalize_axis
 from ..errors import ArgumentError, DTypeError, ShapeError
 from .operands import extent, integer, ndim_of, operand, several
-from .operators import F, Tensor, apply, concrete, frontends, numpy_twin, routed, torch_function
+from .operators import F, Tensor, apply, concrete, frontends, in_format, numpy_twin, routed, torch_function
 from .sized import in_graph, repeated, repeated_op
 from .slicing import cut
 
@@ -32,7 +32,7 @@ def repeat(input: Any, *repeats: Any) -> Tensor:
     shape = tuple(x.shape)
     wide = F.expand_dims(x, tuple(range(0, 2 * len(counts), 2)))
     spread = F.broadcast_to(wide, tuple(v for pair in zip(counts, shape, strict=True) for v in pair))
-    return F.reshape(F.clone(spread), tuple(c * d for c, d in zip(counts, shape, strict=True)))
+    return F.reshape(in_format(spread, None), tuple(c * d for c, d in zip(counts, shape, strict=True)))
 
 
 @torch_function(np.tile, cached=routed)

@@ -205,7 +205,8 @@ def elementwise_op(
     emit = None if scalar is None else Pointwise(scalar or name, cost, bilinear, linear, error)
     op = define(
 
-            name, infer, numpy, vjps, emit, promote, symbol, doc, fails=False, backward=backward, batch=batch, complex=complex
+            name, infer, numpy, vjps, emit, promote, symbol, doc, fails=False, backward=backward, batch=batch, complex=complex,
+            memory="operands",
         )  # fmt: skip
     operands = arity or (len(vjps) if vjps else getattr(numpy, "nin", 1))
     function = cached(routed(unary(op)) if operands == 1 else binary(op))

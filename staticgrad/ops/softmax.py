@@ -34,7 +34,7 @@ from .rules import elementwise, floating, unbroadcast
 def _logsumexp_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
     top = tops(x.real, axis) if x.size else np.asarray(MAXIMUM.reduce(x.real, axis, None, None, True, -math.inf))
     top[~np.isfinite(top)] = 0
-    out = np.log(totals(np.exp(x - top), axis)) + top
+    out = np.add(np.log(totals(np.exp(x - top), axis)), top, order="C")
     return out if keepdims else np.squeeze(out, axis)
 
 
@@ -75,7 +75,7 @@ logsumexp_op = define(
 def _softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
     if not x.size:
         return x.copy()
-    e = np.asarray(x - tops(x, axis))
+    e = np.asarray(np.subtract(x, tops(x, axis), order="C"))
     np.exp(e, e)
     return np.divide(e, totals(e, axis), e)
 
@@ -108,7 +108,7 @@ softmax_op = define(
 def _log_softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
     if not x.size:
         return x.copy()
-    shifted = np.asarray(x - tops(x, axis))
+    shifted = np.asarray(np.subtract(x, tops(x, axis), order="C"))
     total = totals(np.exp(shifted), axis)
     return np.subtract(shifted, np.log(total, total), shifted)
 
@@ -184,6 +184,7 @@ def _tail(x: Any) -> Any:
 softplus_op = define(
     name="softplus",
     infer=elementwise,
+    memory="operands",
     eval=lambda x: np.maximum(x, ZERO[x.dtype]) + np.log1p(np.exp(-np.abs(x))),
     vjp=(lambda g, node, out, x: g * F.sigmoid(x),),
     emit=Expand(lambda node, x: F.maximum(x, 0) + _tail(x)),
@@ -200,6 +201,7 @@ def softplus(x: TensorLike) -> Tensor:
 logistic_loss = define(
     name="logistic_loss",
     infer=elementwise,
+    memory="operands",
     eval=lambda x, t: np.maximum(x, ZERO[x.dtype]) - x * t + np.log1p(np.exp(-np.abs(x))),
     vjp=(
         lambda g, node, out, x, t: unbroadcast(g * (F.sigmoid(x) - t), x),

@@ -68,13 +68,15 @@ def _recurrence(first: Rule, step: Rule, edges: Rule | None = None) -> Rule:
     from those of degrees k and k - 1. A degree that is no integer of 64 bits is below 0."""
 
     def evaluate(x: np.ndarray, n: np.ndarray) -> np.ndarray:
+        found = np.empty_like(np.less(x, n), x.dtype)  # in the order of the operands
         x, degree = np.broadcast_arrays(x, np.where(np.abs(n) < 2.0**63, np.trunc(n), -1))
         before, now = np.ones_like(x), np.asarray(first(x))
         out = np.where(degree == 0, before, np.where(degree == 1, now, 0)).astype(x.dtype)
         for k in range(1, int(degree.max(initial=0))):
             before, now = now, step(k, x, now, before)
             out = np.where(degree == k + 1, now, out).astype(x.dtype)
-        return out
+        found[...] = out
+        return found
 
     return evaluate
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..base.dtypes import as_dtype
 from ..base.types import FLOATING, Axis, bool_, normalize_axes, part_dtype, shape_text, to_float
 from ..errors import ArgumentError, DTypeError, ShapeError
-from .operands import dtype_of, extents, ndim_of, operand
+from .operands import dtype_of, extents, inexact, ndim_of, operand
 from .operators import F, Tensor, TensorLike, apply, composite, frontends, numpy_twin, torch_function
 from .reductions import axes_of, count, root
 
@@ -58,7 +58,11 @@ def var(
         (tensor(1.6667), tensor(1.2500))
     """
     dim, correction = _corrected("var", dim, unbiased, correction)
-    return variance(input, dim, keepdim, correction)
+    return variance(_spread_of(input), dim, keepdim, correction)
+
+
+def _spread_of(x: Any) -> Any:
+    return inexact(x, "std and var only support floating point and complex dtypes.")
 
 
 @torch_function()
@@ -73,7 +77,7 @@ def std(
         tensor(1.4142)
     """
     dim, correction = _corrected("std", dim, unbiased, correction)
-    return root(variance(input, dim, keepdim, correction))
+    return root(variance(_spread_of(input), dim, keepdim, correction))
 
 
 @torch_function(method=False)

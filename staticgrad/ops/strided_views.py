@@ -12,7 +12,7 @@ from ..ir import Attribute, Layout, Node, View, define
 from . import attributes as at
 from .gathering import bounded, scatter_op
 from .operands import extent, integer, ndim_of
-from .operators import F, Tensor, apply, enter_as, frontends, numpy_twin, span_of, torch_function
+from .operators import F, Tensor, apply, enter_as, frontends, in_format, numpy_twin, span_of, torch_function
 from .rearranging import movedim
 from .settings import operand
 from .slicing import cut
@@ -223,7 +223,7 @@ def _repeated(x: Any, count: int) -> Any:
 def slice_copy(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """input[start:end:step] along `dim`, in memory of its own."""
     axis = normalize_axis(dim, ndim_of(input))
-    return F.clone(F.getitem(input, (*((slice(None),) * axis), slice(start, end, step))))
+    return in_format(F.getitem(input, (*((slice(None),) * axis), slice(start, end, step))), None)
 
 
 for _name, _source in (
@@ -237,7 +237,7 @@ for _name, _source in (
         """As the function without `_copy`, in memory of its own."""
         if out is not None:
             return frontends.into(out, f"{_source}_copy", getattr(F, _source), (input, *args), named)
-        return F.clone(getattr(F, _source)(input, *args, **named))
+        return in_format(getattr(F, _source)(input, *args, **named), None)
 
     _copy.__name__ = _copy.__qualname__ = _name
     enter_as(_name, _copy, method=False)
@@ -247,7 +247,7 @@ for _name in ("split", "split_with_sizes", "unbind"):
 
     def _copies(input: Any, *args: Any, _source: str = _name, **named: Any) -> tuple[Any, ...]:
         """As the function without `_copy`, in memory of its own."""
-        return tuple(F.clone(part) for part in getattr(F, _source)(input, *args, **named))
+        return tuple(in_format(part, None) for part in getattr(F, _source)(input, *args, **named))
 
     _copies.__name__ = _copies.__qualname__ = f"{_name}_copy"
     enter_as(f"{_name}_copy", _copies, method=False)
@@ -256,10 +256,10 @@ for _name in ("split", "split_with_sizes", "unbind"):
 @torch_function()
 def narrow_copy(input: Any, dim: int, start: Any, length: int) -> Tensor:
     """`length` elements along `dim` from `start` on, in memory of its own."""
-    return F.clone(F.narrow(input, dim, start, length))
+    return in_format(F.narrow(input, dim, start, length), None)
 
 
 @torch_function(method=False)
 def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Tensor:
     """`input` in another shape, in memory of its own."""
-    return F.clone(F.reshape(input, size))
+    return in_format(F.reshape(input, size), None)

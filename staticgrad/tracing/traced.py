@@ -203,6 +203,10 @@ class Traced(Symbol):
         """Its layout in eager mode; None where extents are unknown, and the order is row-major."""
         return None if open_in_rows(self.node) else self.tracer.memory.layout(self)
 
+    def _known_layout(self) -> Any:
+        layout = None if open_in_rows(self.node) else self.tracer.memory.known_layout(self.node)
+        return layout if layout is None or layout.is_contiguous else self._layout()
+
     def _storage(self, offset: int | None, extents: Sequence[int], steps: Sequence[int]) -> tuple[AnyTensor, int]:
         layout = self._layout()
         if offset is not None:

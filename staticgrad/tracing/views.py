@@ -21,7 +21,7 @@ from ..errors import IndexRangeError, ShapeError
 from ..ir import Layout, Node, OpDef, View
 from ..ops.indexing import as_read
 from ..ops.operators import F, Symbol, apply, misuse
-from ..ops.operators.memory import reshaped
+from ..ops.operators.memory import order_in_memory, reshaped
 from ..ops.placing import written
 from ..ops.sized import positions_op
 from .sharing import share
@@ -211,7 +211,7 @@ def in_order(root: Traced, parts: Sequence[Sequence[ViewOperation]]) -> tuple[Tr
     whole = _room(Layout.contiguous(layout.shape), root.dtype)
     if all(np.may_share_memory(_part(whole, steps), whole) for steps in parts):
         return None
-    order = sorted(range(len(layout.shape)), key=lambda axis: -layout.strides[axis])
+    order = order_in_memory(layout)
     ordered: Any = F.permute(root, order)
     back: Any = F.permute(ordered, [order.index(axis) for axis in range(len(order))])
     return Traced(root.tracer, ordered.node), ViewOperation(back.maker.op, back.maker.attrs)

@@ -350,7 +350,8 @@ def test_clone_and_detach():
     (c * 3).sum().backward()
     assert x.grad.tolist() == [3, 3]
     assert sg.tensor([True]).clone().tolist() == [True]
-    assert sg.ones(2, 3).T.clone().is_contiguous()
+    assert sg.ones(2, 3).T.clone().stride() == (1, 3)
+    assert sg.ones(2, 3).T.clone(memory_format=sg.contiguous_format).is_contiguous()
 
 
 # dtypes -----------------------------------------------------------------------------------------------------

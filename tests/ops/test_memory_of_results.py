@@ -4,12 +4,18 @@ as in PyTorch, eagerly and as the result of a compiled function."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.base.types import type_of
+from staticgrad.ir import REGISTRY, Layout, Node, OpDef
+from staticgrad.ops.operators import layout_of
+from tests.ops.cases import CASES
 
 MAKERS: dict[str, Callable[[Any], Any]] = {
     "a": lambda m: m.arange(24).reshape(2, 3, 4) * 1.0,
@@ -189,3 +195,87 @@ def test_of_pytorch(expected: str, name: str):
     for text in parts(EXPRESSIONS[expected, name]):
         x = MAKERS[name](torch)
         assert kind(eval(text, {"M": torch, "x": x}), x) == expected, text
+
+
+# The order of elements in memory -------------------------------------------------------------------------------------------
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "images": lambda m: (m.arange(120) * 1.0).reshape(2, 3, 4, 5).to(memory_format=m.channels_last),
+    "part": lambda m: (m.arange(120) * 1.0).reshape(2, 3, 4, 5).to(memory_format=m.channels_last)[:, 1:],
+    "turned": lambda m: (m.arange(120) * 1.0).reshape(2, 3, 4, 5).permute(0, 2, 3, 1),
+    "transposed": lambda m: (m.arange(120) * 1.0).reshape(6, 20).t(),
+    "expanded": lambda m: (m.arange(40) * 1.0).reshape(2, 1, 4, 5).expand(2, 3, 4, 5),
+}
+EVERYWHERE = parts("""
+    x.clone(); M.clone(x); x.clone(memory_format=M.contiguous_format); x.clone(memory_format=M.preserve_format);
+    x.contiguous(); M.zeros_like(x); M.ones_like(x); M.empty_like(x); M.full_like(x, 2.0); M.rand_like(x);
+    M.zeros_like(x, dtype=M.int64); M.zeros_like(x, memory_format=M.contiguous_format); x.double(); x.long(); x + 1; x * x;
+    x.exp(); x < 3; M.where(x < 3, x, x * 2); x.flip(0); M.complex(x, x); x.clone().add_(1); x.softmax(0); x.log_softmax(-1);
+    x.cumsum(0); x.cumprod(0); x.sum(0); x.max(0).values; x.mean(-1); x.logsumexp(0); M.cat([x, x], 0);
+    x.repeat_interleave(2, 0); M.gather(x, 0, M.zeros(x.shape, dtype=M.int64)); x @ x.transpose(-1, -2); x.reshape(-1);
+    x.new_zeros(x.shape)
+""")
+OF_IMAGES = parts("""
+    M.nn.functional.conv2d(x, M.ones(4, x.shape[1], 2, 2)); M.nn.functional.conv_transpose2d(x, M.ones(x.shape[1], 4, 2, 2));
+    M.nn.functional.conv2d(x, M.ones(x.shape[1], 1, 2, 2), groups=x.shape[1]); M.nn.functional.max_pool2d(x, 2);
+    M.nn.functional.avg_pool2d(x, 2); M.nn.functional.lp_pool2d(x, 2, 2); M.nn.functional.adaptive_avg_pool2d(x, 2);
+    M.nn.functional.batch_norm(x, M.zeros(x.shape[1]), M.ones(x.shape[1])); M.relu(M.nn.functional.max_pool2d(x, 2));
+    M.autograd.grad(M.nn.functional.conv2d(x.requires_grad_(), M.ones(4, x.shape[1], 2, 2)).square().sum(), x)[0]
+""")
+
+
+@pytest.mark.parametrize("traced", [False, True], ids=["eager", "traced"])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_results_lie_in_pytorchs_order(name: str, traced: bool):
+    torch = pytest.importorskip("torch")
+    for text in EVERYWHERE + (OF_IMAGES if name in ("images", "part") else []):
+        code = compile(text, "<expression>", "eval")
+        if traced and "grad" in text:  # the order of a gradient is chosen when it is computed
+            continue
+        steps: list[tuple[int, ...]] = []
+
+        def step(x: Any, code: Any = code, steps: Any = steps) -> Any:
+            out = eval(code, {"M": sg, "x": x})
+            steps.append(out.stride())
+            return out
+
+        (sg.compile(step) if traced else step)(LAYOUTS[name](sg))
+        expected = eval(code, {"M": torch, "x": LAYOUTS[name](torch)})
+        assert steps[0] == expected.stride(), text
+
+
+@pytest.mark.parametrize("reordered", [False, True], ids=["rows", "columns"])
+def test_records_know_the_order_of_their_results(reordered: bool):
+    """Traces answer `x.stride()` by it."""
+    wrong: dict[str, tuple[Any, Any]] = {}
+    met: set[str] = set()
+
+    def watched(op: OpDef, evaluate: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arrays: Any, **attrs: Any) -> Any:
+            out = evaluate(*arrays, **attrs)
+            if isinstance(out, np.ndarray) and all(isinstance(a, np.ndarray) for a in arrays) and op.name != "broadcast_like":
+                leaves = [Node(REGISTRY["shape"], (), {"type": type_of(a)}, type_of(a)) for a in arrays]
+                node = Node(op, tuple(leaves), attrs, type_of(out))
+                layout = layout_of(node, dict(zip(leaves, map(Layout.of, arrays), strict=True)))
+                met.add(op.name)
+                if layout is not None and out.size and not replace(layout, offset=0).same(Layout.of(out)):
+                    wrong[op.name] = layout, Layout.of(out)
+            return out
+
+        return call
+
+    former = {op: op.eval for op in map(REGISTRY.__getitem__, list(REGISTRY))}
+    for op, evaluate in former.items():
+        object.__setattr__(op, "eval", watched(op, evaluate))
+    try:
+        for case in CASES:
+            for sample in case.samples:
+                rng = np.random.default_rng(0)
+                arrays = [arg.draw(rng, case.dtypes[0]) for arg in sample]
+                with suppress(Exception):  # what other tests are for
+                    case.fn(*[sg.Tensor(np.asfortranarray(a) if reordered else a) for a in arrays])
+    finally:
+        for op, evaluate in former.items():
+            object.__setattr__(op, "eval", evaluate)
+    assert not wrong
+    assert len(met) > 150

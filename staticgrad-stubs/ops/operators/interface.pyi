@@ -712,7 +712,7 @@ class Tensor:
         """`clip` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def clone(self, *, memory_format: object = None) -> Tensor:
-        """A copy in memory of its own, row-major; gradients flow through."""
+        """A copy in memory of its own, in this order of axes; gradients flow through."""
 
     def conj(self) -> Tensor:
         """The conjugate; of real numbers, `input` itself."""
@@ -4061,8 +4061,10 @@ class Functions:
 
     @staticmethod
     def clone(input: TensorLike, *, memory_format: object = None) -> Tensor:
-        """A copy of input, row-major, in memory of its own. memory_format: `channels_last`, for another order of its
-        elements."""
+        """A copy of input in memory of its own, in input's order of axes. memory_format: `contiguous_format` or
+        `channels_last`,
+        for another order of its elements.
+        """
 
     @overload
     @staticmethod

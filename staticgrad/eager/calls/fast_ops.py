@@ -13,7 +13,7 @@ import numpy as np
 from ...base.types import ALL_AXES, DTypeLike, ShapeLike, int64, normalize_axes
 from ...ir import NO_ATTRS, REGISTRY, Reduction
 from ...ops.indexing import PLAIN, bounds
-from ...ops.operators import NOBODY, F, foreign, frontends, routed, taken, takes_over
+from ...ops.operators import NOBODY, F, copied, foreign, frontends, routed, taken, takes_over
 from ...ops.operators import Tensor as AnyTensor
 from ...ops.operators.node_names import NAMES
 from ...ops.reductions import chosen, kept
@@ -153,6 +153,8 @@ def reduction(name: str, record: str = "") -> Callable[..., Any]:
         else:
             try:
                 value = mode.quiet(fold, data, axes, None, None, keepdims)
+                if value.ndim > 1 and not value.flags.c_contiguous:
+                    value = copied(value, row_major=True)
             except (ValueError, RuntimeError, MemoryError):
                 return general(self, axis, keepdims)
         return result(op, (self,), value, mode if self._tracked else None, attrs)
@@ -264,11 +266,12 @@ def last_swapped(self: Tensor) -> Any:
 
 
 def clone(self: Tensor, *, memory_format: object = None) -> AnyTensor:
-    """A copy in memory of its own, row-major; gradients flow through."""
+    """A copy in memory of its own, in this order of axes; gradients flow through."""
     mode = modes.now
     if memory_format is not None or frontends.tracing or (data := self._data).dtype not in FLOATS or data.size >= mode.least:
         return F.clone(self, memory_format=memory_format)
-    return result(IDENTITY, (self,), data.copy(), mode if self._tracked else None, NO_ATTRS)
+    array = data.copy() if data.flags.c_contiguous else copied(data)
+    return result(IDENTITY, (self,), array, mode if self._tracked else None, NO_ATTRS, True)
 
 
 def view(self: Tensor, *shape: ShapeLike | DTypeLike, dtype: DTypeLike | None = None) -> AnyTensor:

@@ -36,8 +36,10 @@ def least_of(op: OpDef) -> int:
         least = MOVED
     elif op.plain is not op and op.complex is not None and op.complex.rule == "own":
         least = NEVER  # NumPy computes with complex numbers
-    elif isinstance(emit, Pointwise) and (emit.memory != "as computed" or isinstance(op.eval, np.ufunc)):
-        least = NEVER if emit.memory != "as computed" else 32768 if emit.linear or emit.bilinear else 2048
+    elif op.memory == "shared":
+        least = NEVER
+    elif isinstance(emit, Pointwise) and isinstance(op.eval, np.ufunc):
+        least = 32768 if emit.linear or emit.bilinear else 2048
     elif isinstance(emit, (Pointwise, Reduction)):
         least = 1
     else:
@@ -64,13 +66,13 @@ def value(op: OpDef, attrs: Mapping[str, Any], *arrays: np.ndarray) -> Any:
         if found is not None:
             return found[0]
     if op.copies:
-        return None if first.flags.c_contiguous else copied(first)
+        return copied(first) if attrs and not first.flags.c_contiguous else None
     if op.sparse:
         return _sparse(op, arrays, attrs)
     if op.product and _by_blas(first.shape, arrays[1].shape):
         return None
     for a in arrays:  # the memory of the result follows that of the operands, the first one above all
-        if not a.flags.c_contiguous and (a is first or a.size > first.size or first.size < MOVED):
+        if not a.flags.c_contiguous and (a is first or a.size > first.size or first.size < MOVED or callable(op.memory)):
             return None if first.size < MOVED else _with_axes_moved(op, attrs, arrays)
     key: tuple[Any, ...]
     if attrs:
@@ -123,8 +125,8 @@ def _sparse(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> np.
 
 def _with_axes_moved(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> Any:
     """op(*arrays) for operands that are row-major once their axes are moved, as transposed ones: its kernel computes with the
-    axes moved, and they are moved back in the result, whose memory so follows that of the operands, as NumPy's does. None for
-    other operands, and for ops that may depend on the order of the axes."""
+    axes moved, and they are moved back in the result. That of an elementwise op so lies in the order of the operands, any other
+    is copied. None for other operands, and for ops that may depend on the order of the axes."""
     first = arrays[0]
     order = sorted(range(first.ndim), key=lambda axis: -first.strides[axis])
     moved = [a if a.ndim == 0 else a.transpose(order) for a in arrays if a.ndim == 0 or a.shape == first.shape]
@@ -143,8 +145,7 @@ def _with_axes_moved(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[np.nd
     back = sorted(range(len(left)), key=left.__getitem__)
     if back == [*range(len(left))]:
         return out
-    positions = isinstance(op.emit, Expand) and out.dtype == int64  # NumPy's are row-major
-    return np.ascontiguousarray(out.transpose(back)) if positions else out.transpose(back)
+    return out.transpose(back) if op.memory == "operands" else copied(out.transpose(back))
 
 
 class Bound:

@@ -15,7 +15,7 @@ from ...eager.calls.composites import composite
 from ...errors import ArgumentError, ShapeError
 from ...ops.convolution import check_conv, conv_input_op, conv_op
 from ...ops.gathering import scatter_op
-from ...ops.operators import F, Tensor, TensorLike, apply, spelled
+from ...ops.operators import F, Tensor, TensorLike, apply, in_format, spelled
 from ...ops.padding import pad as padded
 from ...ops.settings import batched, operand, padding_of, positive_numbers, size_text, whole_numbers
 from .checks import warn_of_widened
@@ -226,7 +226,7 @@ def _transposed_volumes(x: Any, weight: Any, stride: Any, pads: Pairs, extra: An
         )
     place = np.arange(depth)[:, None] * stride[0] + np.arange(taps) * dilation[0]
     out = F.getitem(overlap_added(parts, 1, place, extent), (slice(None), slice(before, extent - after)))
-    return F.clone(F.swapaxes(out, 1, 2))  # row-major, as all results of convolutions
+    return in_format(F.swapaxes(out, 1, 2), None)
 
 
 def overlap_added(parts: Any, axis: int, place: np.ndarray, extent: int) -> Any:

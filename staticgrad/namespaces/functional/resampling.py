@@ -11,7 +11,7 @@ import numpy as np
 from ...base.types import INEXACT, float64, int64, uint8
 from ...eager.calls.composites import composite
 from ...errors import ArgumentError, DTypeError, ShapeError
-from ...ops.operators import F, Tensor, TensorLike, spelled
+from ...ops.operators import F, Tensor, TensorLike, in_format, spelled
 from ...ops.settings import operand, size_text
 from .mean_poolings import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
@@ -408,7 +408,7 @@ def pixel_shuffle(input: TensorLike, upscale_factor: int) -> Tensor:
     n = len(lead)
     parts = F.reshape(x, (*lead, c // (r * r), r, r, h, w))
     order = (*range(n + 1), n + 3, n + 1, n + 4, n + 2)
-    return F.reshape(F.clone(F.permute(parts, order)), (*lead, c // (r * r), h * r, w * r))
+    return F.reshape(in_format(F.permute(parts, order), None), (*lead, c // (r * r), h * r, w * r))
 
 
 @spelled
@@ -421,7 +421,7 @@ def pixel_unshuffle(input: TensorLike, downscale_factor: int) -> Tensor:
     n = len(lead)
     parts = F.reshape(x, (*lead, c, h // r, r, w // r, r))
     moved = F.permute(parts, (*range(n + 1), n + 2, n + 4, n + 1, n + 3))
-    return F.reshape(F.clone(moved), (*lead, c * r * r, h // r, w // r))
+    return F.reshape(in_format(moved, None), (*lead, c * r * r, h // r, w // r))
 
 
 @spelled
@@ -434,7 +434,7 @@ def channel_shuffle(input: TensorLike, groups: int) -> Tensor:
     if c % groups:
         raise ShapeError(f"channel_shuffle: {c} channels in {groups} groups")
     parts = F.reshape(x, (n, groups, c // groups, *rest))
-    return F.reshape(F.clone(F.swapaxes(parts, 1, 2)), (n, c, *rest))
+    return F.reshape(in_format(F.swapaxes(parts, 1, 2), None), (n, c, *rest))
 
 
 native_channel_shuffle = channel_shuffle

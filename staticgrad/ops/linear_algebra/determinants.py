@@ -42,7 +42,7 @@ def _cofactor_eval(x: np.ndarray) -> np.ndarray:
     try:
         with np.errstate(all="ignore"):
             inverse = np.linalg.inv(x)
-            result = np.asarray(np.linalg.det(x)[..., None, None] * inverse.swapaxes(-1, -2), x.dtype)
+            result = np.asarray(np.linalg.det(x)[..., None, None] * inverse.swapaxes(-1, -2), x.dtype, order="C")
             condition = np.abs(x).sum(-2).max(-1, initial=0) * np.abs(inverse).sum(-2).max(-1, initial=0)
     except np.linalg.LinAlgError:
         return _cofactors_by_values(x)

@@ -15,7 +15,7 @@ from ...base.types import TensorType, shape_text, to_float
 from ...errors import LinAlgError, ShapeError
 from ...ir import Call, Emit, Layout, Node, OpDef, OverComplex, Routine, Scratch, define
 from ..batching import leading
-from ..operands import dtype_of, extents, ndim_of
+from ..operands import dtype_of, extents, inexact, ndim_of
 from ..operators import NONE, F, Operators, as_array, composite, enter_as, numpy_twin, spelled
 from ..rules import Rule, floating
 
@@ -45,7 +45,8 @@ def as_floats(x: Any, dtype: Any = None) -> Any:
     """x in `dtype`, or in the floating dtype of its own."""
     if dtype is not None:
         return F.astype(x, dtype)
-    return F.astype(x if isinstance(x, Operators) else as_array(x), to_float(dtype_of(x)))
+    x = inexact(x, "Expected a floating point or complex tensor as input.") if isinstance(x, Operators) else as_array(x)
+    return F.astype(x, to_float(dtype_of(x)))
 
 
 def check_square(name: str, x: Any) -> None:

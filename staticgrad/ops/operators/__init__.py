@@ -6,7 +6,7 @@ from .cached_calls import by_method, filled_by, no_route, routed, viewed
 from .conversions import *
 from .dispatch import *
 from .lifted import Application, Level, Lifted, concrete, ended, top_level
-from .memory import in_format, layout_of, lies_in, span_of
+from .memory import PRESERVING, as_images, copied, image_eval, in_format, in_layout, layout_of, lies_in, order_of, span_of
 from .meta import MetaTensor, for_meta, on_meta, set_default
 from .methods import WRITERS, Operators, foreign, is_tensor
 from .misuse import FormerNode, retained, warn_former
@@ -18,14 +18,15 @@ from .symbols import GradFn, Symbol, flows, has_rank
 from .unknown_numbers import OpenNumbers
 
 __all__ = [
-    "INPLACE", "NOBODY", "NONE", "NUMPY", "ORDINARY", "SPECIAL", "WRITERS", "Application", "Array", "Cached", "Carry",
-    "Count", "F", "FormerNode", "GradFn", "Index", "Level", "Lifted", "LikePlacement", "MaybeNone", "MetaTensor", "OpenNumbers",
-    "Operators", "Options", "Output", "Placement", "Size", "Symbol", "Tensor", "TensorLike", "Tensors", "append",
-    "autocasting", "autocasts", "apply", "as_array", "as_it_is", "as_node", "by_method", "check_change", "composite",
-    "concrete", "control_of", "count_of", "default_graph", "disabled_torch_function", "ended", "enter_as", "enter_late",
-    "factory", "filled_by", "flows", "for_meta", "foreign", "frontends", "in_format", "intercepted", "has_rank", "is_tensor",
-    "layout_of", "lies_in", "lines_of", "listed", "located", "misuse", "numpy_twin", "numpy_twin_of", "on_meta", "operand_of",
-    "no_route", "one_node", "promotion", "public", "public_functions", "respelled", "retained", "rounded_once", "routed",
-    "set_default", "span_of", "spelled", "state", "taken", "takes_over", "taking", "tensor_method", "to_precision", "top_level",
-    "torch_function", "untaken", "viewed", "weight_in", "warn_former", "with_example",
+    "INPLACE", "NOBODY", "NONE", "NUMPY", "ORDINARY", "PRESERVING", "SPECIAL", "WRITERS", "Application", "Array", "Cached",
+    "Carry", "Count", "F", "FormerNode", "GradFn", "Index", "Level", "Lifted", "LikePlacement", "MaybeNone", "MetaTensor",
+    "OpenNumbers", "Operators", "Options", "Output", "Placement", "Size", "Symbol", "Tensor", "TensorLike", "Tensors",
+    "append", "autocasting", "autocasts", "apply", "as_array", "as_images", "as_it_is", "as_node", "by_method",
+    "check_change", "composite", "concrete", "control_of", "copied", "count_of", "default_graph", "disabled_torch_function",
+    "ended", "enter_as", "enter_late", "factory", "filled_by", "flows", "for_meta", "foreign", "frontends", "image_eval",
+    "in_format", "in_layout", "intercepted", "has_rank", "is_tensor", "layout_of", "lies_in", "lines_of", "listed",
+    "located", "misuse", "numpy_twin", "numpy_twin_of", "on_meta", "operand_of", "order_of", "no_route", "one_node",
+    "promotion", "public", "public_functions", "respelled", "retained", "rounded_once", "routed", "set_default", "span_of",
+    "spelled", "state", "taken", "takes_over", "taking", "tensor_method", "to_precision", "top_level", "torch_function",
+    "untaken", "viewed", "weight_in", "warn_former", "with_example",
 ]  # fmt: skip

@@ -135,6 +135,8 @@ def filled_by(make: Callable[[tuple[int, ...], np.dtype], np.ndarray]) -> Callab
             if args or named or frontends.tracing or input.__class__ is not frontends.public_class:
                 return function(input, *args, **named)
             data = input._data
+            if not data.flags.c_contiguous:  # its order of axes is that of the result
+                return function(input)
             try:
                 return frontends.around(make(data.shape, data.dtype))
             except MemoryError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar, overload
 
 import numpy as np
@@ -15,7 +15,7 @@ from ...base.types import FLOATING, INEXACT, DTypeLike, float32, float64, int8, 
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .annotations import Tensor
 from .dispatch import F, frontends, state
-from .memory import in_format, order_of
+from .memory import PRESERVING, as_operands, in_order, order_in_memory, order_of, with_axes_in
 from .meta import on_meta
 from .methods import Operators
 from .overrides import NOBODY, ORDINARY, taken
@@ -64,7 +64,7 @@ def to(
         if place is not None:
             self = on_meta(self) if is_meta(place) else self.cpu()
     result = self if dtype is None else F.astype(self, dtype)
-    if memory_format not in (None, "torch.preserve_format") and not result.is_contiguous(memory_format):
+    if memory_format not in PRESERVING and not result.is_contiguous(memory_format):
         return F.clone(result, memory_format=memory_format)
     return F.clone(result) if copy and result is self else result
 
@@ -462,9 +462,10 @@ def factory(record: type) -> Callable[[Factory], Factory]:
                     if options.get("dtype") is None and "dtype" in known:
                         options["dtype"] = getattr(out, "dtype", None)
                     return frontends.into(out, call.__name__.rstrip("_"), function, args, options, warns=False)
-                if options.get("memory_format") is not None:
+                if options.get("memory_format") not in PRESERVING:
                     return _laid_out(function(*args, **options), options["memory_format"])
-            return function(*args, **options)
+            made = function(*args, **options)
+            return made if placed else _like(made, args[0] if args else None)
 
         call.__signature__ = signature.replace(parameters=[*own, *named])  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
@@ -474,12 +475,24 @@ def factory(record: type) -> Callable[[Factory], Factory]:
 
 def _laid_out(made: Any, memory_format: Any) -> Any:
     """A new tensor whose elements lie in the order of a format."""
-    if order_of(made, memory_format) is None or made.is_contiguous(memory_format):
+    order = order_of(made, memory_format)
+    return made if order is None or made.is_contiguous(memory_format) else _in_order(made, order)
+
+
+def _in_order(made: Any, order: Sequence[int]) -> Any:
+    """A new tensor with its axes in this order in memory."""
+    if made.__class__ is not frontends.public_class or frontends.tracing:
+        return in_order(made, order)
+    return frontends.around(with_axes_in(made._data, order)).requires_grad_(made.requires_grad)
+
+
+def _like(made: Any, template: Any) -> Any:
+    """A new tensor whose elements lie in the order in which those of another one do, of its shape."""
+    known = getattr(type(template), "_known_layout", None)  # a tensor whose memory was freed has none
+    layout = None if known is None else known(template)
+    if layout is None or (layout := as_operands(layout.shape, [layout])).is_contiguous:
         return made
-    eager = isinstance(made, frontends.tensor_class)
-    return (
-        in_format(made.detach(), memory_format).requires_grad_(made.requires_grad) if eager else in_format(made, memory_format)
-    )
+    return _in_order(made, order_in_memory(layout))
 
 
 def check_options(function: str, options: Mapping[str, Any], known: Container[str]) -> None:

@@ -5,14 +5,16 @@ A plan places values as it likes. A program that asks for the order of elements 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from ...base.types import shape_text
 from ...errors import ShapeError
-from ...ir import Layout, Node, Pointwise, View
-from .dispatch import F
+from ...ir import IMAGES, REGISTRY, Layout, Node, View
+from .dispatch import F, apply
 
 NONE: Mapping[Node, Node] = MappingProxyType({})
 
@@ -42,8 +44,8 @@ def layout_of(node: Node, known: dict[Node, Layout | None], alike: Mapping[Node,
 
 def in_rows(node: Node) -> bool:
     """Whether eager mode has a value in row-major order, whatever its operands' is."""
-    emit = node.op.plain.emit
-    return emit.memory == "row-major" if isinstance(emit, Pointwise) else not isinstance(emit, View)
+    op = node.op.plain
+    return node.attrs.get("row_major", op.memory == "rows" and not isinstance(op.emit, View))
 
 
 def _layout(node: Node, known: dict[Node, Layout | None]) -> Layout | None:
@@ -52,18 +54,21 @@ def _layout(node: Node, known: dict[Node, Layout | None]) -> Layout | None:
     if in_rows(node):
         return Layout.contiguous(node.type.shape)
     operands = [known[i] for i in node.inputs]
-    emit = node.op.plain.emit
+    emit, memory = node.op.plain.emit, node.op.plain.memory
     if isinstance(emit, View):
         below = operands[0]
         if below is None:
             return None
         return emit.rule(node, below) or reshaped(below, node.type.shape) or Layout.contiguous(node.type.shape)
-    if isinstance(emit, Pointwise) and emit.memory == "shared":
+    if memory == "shared":
         return operands[0]
-    return _elementwise(node.type.shape, [o for o in operands if o is not None])
+    found = [o for o in operands if o is not None]
+    if memory == "operands":
+        return as_operands(node.type.shape, found)
+    return memory(node.type.shape, found) if len(found) == len(operands) else None  # type: ignore[operator]
 
 
-def _elementwise(shape: tuple[int, ...], operands: Sequence[Layout]) -> Layout:
+def as_operands(shape: tuple[int, ...], operands: Sequence[Layout]) -> Layout:
     """The result of NumPy's loops, which keep the order of axes that the operands have: an axis moves after one that every
     operand which has both walks in larger steps. Where they disagree, or have no say, it stays."""
     lead = [(0,) * (len(shape) - len(o.shape)) for o in operands]
@@ -109,8 +114,53 @@ def reshaped(layout: Layout, shape: Sequence[int]) -> Layout | None:
     return Layout(tuple(shape), tuple(strides), layout.offset)
 
 
-ORDERS = {"torch.channels_last": (0, 2, 3, 1), "torch.channels_last_3d": (0, 2, 3, 4, 1)}
+def as_images(judge: Callable[[Iterable[bool]], bool]) -> Callable[[tuple[int, ...], Sequence[Layout]], Layout]:
+    """The memory of an op of images: the channels are last where those of `any` operand are, or of `all`; else row-major."""
+
+    def layout(shape: tuple[int, ...], operands: Sequence[Layout]) -> Layout:
+        last = judge([x.image_order is not None for x in operands]) and len(shape) in IMAGES
+        return Layout.ordered(shape, IMAGES[len(shape)]) if last else Layout.contiguous(shape)
+
+    return layout
+
+
+def copied(array: np.ndarray, row_major: bool = False) -> np.ndarray:
+    """A copy, row-major or in the array's own order of axes."""
+    if row_major or 0 not in array.strides or not any(array.strides):
+        return array.copy("C" if row_major else "K")
+    return in_layout(array, as_operands(array.shape, [Layout.of(array)]))
+
+
+def in_layout(array: np.ndarray, layout: Layout) -> np.ndarray:
+    """A copy in a layout without gaps."""
+    return with_axes_in(array, order_in_memory(layout))
+
+
+def with_axes_in(array: np.ndarray, order: Sequence[int]) -> np.ndarray:
+    """A copy with its axes in this order in memory, the slowest first."""
+    return array.transpose(order).copy().transpose([order.index(axis) for axis in range(array.ndim)])
+
+
+def image_eval(judge: Callable[[Iterable[bool]], bool], evaluate: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """The `eval` of an op whose memory is `as_images(judge)`, from one whose result lies anyhow."""
+    memory = as_images(judge)
+
+    def placed(*arrays: np.ndarray, **attrs: Any) -> np.ndarray:
+        out = evaluate(*arrays, **attrs)
+        if out.ndim not in IMAGES or all(a.flags.c_contiguous for a in arrays):
+            return np.asarray(out, order="C")
+        layout = memory(out.shape, [*map(Layout.of, arrays)])
+        return out if layout.same(Layout.of(out)) else in_layout(out, layout)
+
+    return placed
+
+
+ORDERS = {"torch.channels_last": IMAGES[4], "torch.channels_last_3d": IMAGES[5]}
 """PyTorch's memory formats, and the axes of a tensor in the order in which they lie in memory. Others are row-major."""
+
+
+PRESERVING = (None, "torch.preserve_format")
+"""Formats of a copy that keeps the order of the axes in memory."""
 
 
 def order_of(x: Any, memory_format: object) -> tuple[int, ...] | None:
@@ -131,8 +181,19 @@ def lies_in(x: Any, memory_format: object) -> bool:
 
 
 def in_format(x: Any, memory_format: object) -> Any:
-    """A copy of x whose elements lie in the order of a format. Its values and axes are those of x."""
+    """A copy of x whose elements lie in the order of a format, row-major for None. Its values and axes are those of x."""
     order = order_of(x, memory_format)
     if order is None:
-        return F.clone(x)
-    return F.permute(F.clone(F.permute(x, order)), tuple(order.index(axis) for axis in range(len(order))))
+        return apply(REGISTRY["identity"], x, row_major=True)
+    return in_order(x, order)
+
+
+def in_order(x: Any, order: Sequence[int]) -> Any:
+    """A copy of x with its axes in this order in memory, the slowest first."""
+    rows = apply(REGISTRY["identity"], F.permute(x, tuple(order)), row_major=True)
+    return F.permute(rows, tuple([order.index(axis) for axis in range(len(order))]))
+
+
+def order_in_memory(layout: Layout) -> list[int]:
+    """The axes of a layout in the order in which they lie, the slowest first."""
+    return sorted(range(len(layout.shape)), key=lambda axis: -layout.strides[axis])

@@ -75,7 +75,7 @@ def warn_no_gradient() -> None:
     )
 
 
-_warned_of_cycle = False
+_warned_of_cycle = _warned_of_number = False
 
 
 def warn_of_cycle() -> None:
@@ -90,6 +90,18 @@ def warn_of_cycle() -> None:
             "break the cycle and avoid the leak.",
             UserWarning,
             stacklevel=4,
+        )
+
+
+def warn_of_number() -> None:
+    """Warn, once in a process, of `float(x)` of a tensor that requires grad."""
+    global _warned_of_number
+    if not _warned_of_number:
+        _warned_of_number = True
+        warn_former(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+            "Consider using tensor.detach() first.",
+            UserWarning,
         )
 
 

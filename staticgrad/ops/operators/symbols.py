@@ -15,7 +15,7 @@ from ...errors import GraphError, TraceError
 from ...ir import Graph, Layout, Node, OfGraph
 from . import misuse
 from .dispatch import F, frontends
-from .memory import layout_of, lies_in, order_of, reshaped
+from .memory import in_format, layout_of, lies_in, order_of, reshaped
 from .methods import Operators
 from .misuse import FormerNode
 from .sizes import Count, Size, count_of
@@ -255,6 +255,10 @@ class Symbol(Operators, OfGraph):
         """Its memory layout in eager mode; None where extents are unknown."""
         return layout_of(self.node, {})
 
+    def _known_layout(self) -> Layout | None:
+        """The same where it is no trouble to find out, else None: tensors like this one lie in that order."""
+        return None
+
     def is_contiguous(self, memory_format: object = None) -> bool:
         """Whether the elements lie in row-major order, or that of a format, in eager mode."""
         if memory_format is not None and order_of(self, memory_format) is not None:
@@ -264,7 +268,7 @@ class Symbol(Operators, OfGraph):
 
     def contiguous(self, memory_format: object = None) -> Tensor:
         """This tensor when its elements lie in row-major order in eager mode, else a copy in that order."""
-        return self if self.is_contiguous(memory_format) else F.clone(self, memory_format=memory_format)
+        return self if self.is_contiguous(memory_format) else in_format(self, memory_format)
 
     @overload
     def stride(self, dim: None = None) -> tuple[int, ...]: ...

@@ -23,9 +23,9 @@ from ...eager.grad_mode import modes, no_grad
 from ...eager.inplace import set_record
 from ...eager.pending import Pending, PendingValue, pending, settled
 from ...eager.tape import Record, touch
-from ...eager.tensor import PublicTensor, Structure, Tensor, record_of, wrap
+from ...eager.tensor import PublicTensor, Structure, Tensor, all_attributes, record_of, wrap
 from ...errors import PACKAGE_DIR, StaticgradError, user_line
-from ...ir import REGISTRY, Native, Node, OpDef
+from ...ir import REGISTRY, Layout, Native, Node, OpDef
 from ...ops.operators import F, frontends, promotion, state
 from ..observer.python_types import IGNORED, origin_of_class
 from . import calls
@@ -291,9 +291,9 @@ class Deferral:
             self.leaves[node] = tensor
         return node
 
-    def is_contiguous(self, value: PendingValue) -> bool:
-        """Whether the elements of a value will be in row-major order."""
-        return self.roads.layout(value.node).is_contiguous
+    def layout(self, value: PendingValue) -> Layout:
+        """How the elements of a value will lie in memory."""
+        return self.roads.layout(value.node)
 
     def usable(self, array: ndarray) -> bool:
         """Whether an array can be an input as it is."""
@@ -511,8 +511,8 @@ class Deferral:
         if x.__class__ is not Pending:
             x.__class__ = Pending
             self.tensors.append(weakref.ref(x))
-        x.__dict__.pop("_home", None)
-        x.__dict__["_value"] = value._value
+        all_attributes(x).pop("_home", None)
+        all_attributes(x)["_value"] = value._value
         if x._tracked:
             self.leaves[node] = x
         Structure.changes += 1
@@ -546,13 +546,13 @@ class Deferral:
             self.leaves[value.node] = x
         if x.__class__ is not Pending:
             home = x._data
-            x.__dict__["_home"] = home
+            all_attributes(x)["_home"] = home
             x.__class__ = Pending
             self.tensors.append(weakref.ref(x))
             self.written[id(home)] = home, value
         elif x._home is not None:
             self.written[id(x._home)] = x._home, value
-        x.__dict__["_value"] = value
+        all_attributes(x)["_value"] = value
 
     def _holds(self, array: ndarray) -> int:
         """How many references this run has to an array."""

@@ -27,7 +27,7 @@ from ...eager.sparse_gradients import SparseGradient, sparse_gradient_of
 from ...errors import Where
 from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Range, Reduction, View, over_types
 from ...ir.subgraph import evaluate
-from ...ops.operators import OpenNumbers, Symbol, append, layout_of, promotion
+from ...ops.operators import OpenNumbers, Symbol, append, in_layout, layout_of, promotion
 from ...ops.operators.memory import reshaped
 from ..containers import same
 
@@ -254,10 +254,7 @@ class Roads:
     def laid_out(self, node: Node, array: np.ndarray) -> np.ndarray:
         """The array of a value that a plan has computed, in eager mode's order."""
         layout = self.layout(node)
-        if layout.is_contiguous:
-            return array
-        order = sorted(range(array.ndim), key=lambda axis: -layout.strides[axis])
-        return np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
+        return array if layout.is_contiguous else in_layout(array, layout)
 
     def find(self, at: RoadNode, op: OpDef, refs: Sequence[Any], attrs: Mapping[str, Any], flags: int) -> RoadNode | None:
         """The step after `at` that is this operation."""
