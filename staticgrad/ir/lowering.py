@@ -296,6 +296,10 @@ class Gemm:
     product: Node | None = None
     addend: Node | None = None
     factor: float = 1.0
+    matrices: tuple[tuple[int, Layout], ...] = ()
+    """Where these are not the operands as they are: (number of an operand, which is read in row-major order, its matrices)."""
+    why: str = ""
+    """The reason for a product here, for `explain()`."""
 
 
 @record()

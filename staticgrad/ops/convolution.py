@@ -305,8 +305,10 @@ def _weight_plan(node: Node, layouts: Sequence[Layout], result: Layout) -> Any:
     return _native(node, lambda: _spec(x, node.type, g, node), lambda spec: _weights(spec, node.type.dtype, places))
 
 
-def _gather(spec: convolution_tables.Spec, dtype: np.dtype, gradient: bool, places: convolution_tables.Places) -> Routine:
+def _gather(spec: convolution_tables.Spec, dtype: np.dtype, gradient: bool, places: convolution_tables.Places) -> Call:
     channels = (spec.c if gradient else spec.o) // spec.groups
+    if convolution_tables.is_product(spec, dtype, channels, places):
+        return convolution_tables.product(spec, gradient)
     if channels <= convolution_tables.MOST_CHANNELS:
         return convolution_tables.depthwise_gather(spec, dtype, gradient)
     return convolution_tables.gather(spec, dtype, gradient, places if spec.groups == 1 else convolution_tables.ROW_MAJOR)
@@ -333,7 +335,7 @@ def _dense(node: Node, lanes: int, most: int) -> bool:
 
 
 def _native(
-    node: Node, describe: Callable[[], convolution_tables.Spec], routine: Callable[[convolution_tables.Spec], Routine]
+    node: Node, describe: Callable[[], convolution_tables.Spec], routine: Callable[[convolution_tables.Spec], Call]
 ) -> Sequence[Call] | None:
     """The call; zeros where there is nothing to sum; the host for integers."""
     if node.type.dtype.kind != "f":

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base.dtypes import SHORT
 from ..base.tables import record
-from ..ir import Routine, Scratch
+from ..ir import Gemm, Layout, Routine, Scratch
 
 Pair = tuple[int, int]
 
@@ -145,6 +145,23 @@ def _sides(spec: Spec, gradient: bool) -> tuple[list[Line], list[Line], int, int
     if gradient:
         held, made, sides = made, held, sides[::-1]
     return lines_of(spec, 0), lines_of(spec, 1), held, made, *sides
+
+
+def is_product(spec: Spec, dtype: np.dtype, channels: int, places: Places) -> bool:
+    """Whether each pixel of the result reads one pixel of the source, and pixels fill vectors better than these channels."""
+    if spec.groups != 1 or not spec.kernel == spec.stride == (1, 1) or spec.source != spec.result or places != ROW_MAJOR:
+        return False
+    pixels, lanes, vector = math.prod(spec.result), lanes_of(channels, dtype), 64 // dtype.itemsize
+    return whole_lines(channels, lanes) * pixels > whole_lines(pixels, vector) * channels
+
+
+def product(spec: Spec, gradient: bool) -> Gemm:
+    """A convolution by one tap, or its gradient by the input: the matrix of weights times those of images."""
+    pixels, weights = math.prod(spec.source), Layout.contiguous((spec.o, spec.c))
+    if gradient:
+        weights = Layout((spec.c, spec.o), (1, spec.c), 0)
+    images = Layout.contiguous((spec.n, spec.o if gradient else spec.c, pixels))
+    return Gemm(matrices=((1, weights), (0, images)), why="as it has one tap, and pixels fill vectors better than channels")
 
 
 @lru_cache(maxsize=256)

@@ -30,6 +30,7 @@ class Shape(NamedTuple):
 PLANES = ("depthwise_convolution.gather", "depthwise_convolution.gather", "depthwise_convolution.weights")
 TILES = ("direct_convolution.gather", "direct_convolution.gather", "direct_convolution.weight_tiles")
 DEEP = ("direct_convolution.gather_deep", "direct_convolution.gather_deep", "direct_convolution.weight_tiles")
+PRODUCT = "a product"
 IMAGES = ("direct_convolution.gather_images", "direct_convolution.gather_images", "direct_convolution.weights_inside")
 SHAPES = {
     "depthwise": Shape((2, 5, 7, 9), (5, 1, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 5, PLANES),
@@ -49,6 +50,16 @@ SHAPES = {
     ),
     "channels as lanes": Shape((3, 18, 7, 6), (24, 18, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1, TILES),
     "one image, one tap": Shape((1, 16, 5, 5), (32, 16, 1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, TILES),
+    "one tap, pixels as lanes": Shape(
+        (3, 18, 8, 8), (24, 18, 1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 1,
+        (PRODUCT, PRODUCT, "direct_convolution.weight_tiles"),
+    ),
+    "one tap, three channels": Shape(
+        (9, 3, 9, 11), (32, 3, 1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 1,
+        ("direct_convolution.gather", PRODUCT, "direct_convolution.weights"),
+    ),
+    "one tap, stride 2": Shape((2, 18, 8, 8), (24, 18, 1, 1), (2, 2), ((0, 0), (0, 0)), (1, 1), 1, TILES),
+    "one tap, padding": Shape((2, 18, 8, 8), (24, 18, 1, 1), (1, 1), ((1, 0), (0, 1)), (1, 1), 1, TILES),
     "groups of many": Shape((2, 16, 6, 6), (32, 8, 3, 2), (2, 1), ((0, 1), (1, 0)), (1, 2), 2, TILES),
     "many images": Shape(
         (11, 9, 6, 6), (17, 9, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1,
@@ -86,9 +97,10 @@ def test_routines(name: str, dtype: str, threads: int, monkeypatch: pytest.Monke
             found, expected = run(*operands).numpy(), op.eval(*operands, **attrs)
             scale = float(np.abs(expected).max())
             np.testing.assert_allclose(found, expected, rtol=0, atol=64 * np.finfo(dtype).eps * scale, err_msg=op.name)
-            assert f"{op.name} by {routine}_{dtype[0]}{dtype[5:]}" in run.plan.explain()
-            row = next(row for row in run.plan.instructions if row.kind == "routine")
-            assert row.chunks == min(threads, row.sizes[0])
+            kernel = routine if routine == PRODUCT else f"{routine}_{dtype[0]}{dtype[5:]}"
+            assert f"{op.name} by {kernel}" in run.plan.explain()
+            row = next(row for row in run.plan.instructions if row.kind in ("routine", "gemm"))
+            assert row.chunks == (threads if routine == PRODUCT else min(threads, row.sizes[0]))
     finally:
         sg.set_num_threads(before)
 
@@ -104,6 +116,15 @@ def test_an_infinity_reaches_only_what_reads_it(name: str):
                 expected = op.eval(*operands, **attrs)
                 found = sg.compile(lambda *v, op=op, attrs=attrs: apply(op, *v, **attrs))(*operands).numpy()
             np.testing.assert_array_equal(np.isfinite(found), np.isfinite(expected), err_msg=f"{op.name} {at}")
+
+
+def test_one_tap_of_images_that_lie_otherwise():
+    """A product reads row-major copies of images that are views."""
+    x, w = (rng_of("one tap").standard_normal(shape).astype("float32") for shape in ((3, 18, 8, 12), (24, 18, 1, 1)))
+    run = sg.compile(lambda x, w: sg.conv2d(x[:, :, :, 1:9].transpose(2, 3), w) + 1)
+    expected = CONV.eval(x[..., 1:9].swapaxes(2, 3), w, (1, 1), ((0, 0), (0, 0)), (1, 1), 1) + 1
+    np.testing.assert_allclose(run(sg.from_numpy(x), sg.from_numpy(w)).numpy(), expected, rtol=1e-5, atol=1e-5)
+    assert "conv2d by a product" in run.plan.explain()
 
 
 def in_order(operands: list[np.ndarray], orders: list[tuple[int, ...]]) -> list[np.ndarray]:

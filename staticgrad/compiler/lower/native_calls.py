@@ -40,14 +40,14 @@ def gemm(b: GraphLowering, node: Node, call: Gemm) -> None:
     """Append the product that computes `node`, or join it to the product before it."""
     product = node if call.product is None else call.product
     addend, factor = call.addend, call.factor
-    left, right = product.inputs
-    x, tx, ldx = _matrix(b, left)
-    y, ty, ldy = _matrix(b, right)
-    m, k, n = left.type.shape[-2], left.type.shape[-1], right.type.shape[-1]
-    batch: tuple[int, ...] = product.type.shape[:-2]
+    left, right = ((product.inputs[i], at) for i, at in call.matrices) if call.matrices else ((i, None) for i in product.inputs)
+    x, tx, ldx = _matrix(b, *left)
+    y, ty, ldy = _matrix(b, *right)
+    (m, k), n = x[2].shape[-2:], y[2].shape[-1]
+    batch = y[2].shape[:-2] if call.matrices else product.type.shape[:-2]
     to, out = (b.buffer(node), 0), b.layouts.at[node]
     if out.is_contiguous:
-        out = Layout.contiguous(product.type.shape)
+        out = Layout.contiguous((*batch, m, n))
     ldc = max(n, 1) if out.is_contiguous else out.strides[-2]
     begin, at, lde = _begin(b, node, product, addend) if addend is not None else (to, out, NO_ADDEND)
     firsts = [_batch_offsets(layout, batch) for layout in (x[2], y[2], out, at)]
@@ -70,6 +70,8 @@ def gemm(b: GraphLowering, node: Node, call: Gemm) -> None:
     name += "" if addend is None else f" + {addend.name if addend.name else addend.op.name}"
     kind, stop = SHORT[node.type.dtype] + ("_packed" if packing else ""), (over or span) if m and n else 0
     code = b.stream.code(*kernel(kind))
+    if call.why:
+        b.stream.notes.append(f"{node.op.name} by a product, {call.why}")
     instruction = Instruction(
         "gemm", name, node, [x[:2], y[:2], to, begin], sizes, code, 0, stop, chunks,
         nodes=[node] if product is node else [product, node], work=work, large_gemm=m * n * k >= LARGE,
@@ -194,12 +196,12 @@ def _bits(number: float) -> int:
     return int.from_bytes(struct.pack("<d", number), "little", signed=True)
 
 
-def _matrix(b: GraphLowering, node: Node) -> tuple[tuple[Buffer, int, Layout], int, int]:
+def _matrix(b: GraphLowering, node: Node, seen: Layout | None) -> tuple[tuple[Buffer, int, Layout], int, int]:
     """((buffer, bytes to add, layout), transposed, leading dimension) of an operand. It is copied where its layout is neither
-    row-major nor column-major."""
-    at = b.layouts.at[node]
+    row-major nor column-major. seen: how its elements in row-major order are matrices."""
+    at = b.layouts.at[node] if seen is None else seen
     (rows, columns), (down, right) = at.shape[-2:], at.strides[-2:]
-    buffer, add = b.view(node)
+    buffer, add = b.view(node) if seen is None else b.contiguous(node)
     if (right == 1 or columns == 1) and (down >= max(columns, 1) or rows == 1):
         return (buffer, add, at), 0, max(down if rows != 1 else columns, columns, 1)
     if (down == 1 or rows == 1) and (right >= max(rows, 1) or columns == 1):
