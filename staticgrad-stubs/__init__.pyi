@@ -72,8 +72,8 @@ from .base.types import iinfo as iinfo
 from .base.types import set_default_dtype as set_default_dtype
 from .compiler.passes.rewrite import graph_pass as graph_pass
 from .compiler.passes.rewrite import rewrite as rewrite
-from .compiler.runtime.threads import get_num_threads as get_num_threads
-from .compiler.runtime.threads import set_num_threads as set_num_threads
+from .compiler.runtime.loader import get_num_threads as get_num_threads
+from .compiler.runtime.loader import set_num_threads as set_num_threads
 from .eager import BFloat16Tensor as BFloat16Tensor
 from .eager import BoolTensor as BoolTensor
 from .eager import ByteTensor as ByteTensor
@@ -194,7 +194,7 @@ from .namespaces.random import initial_seed as initial_seed
 from .namespaces.random import seed as seed
 from .namespaces.random import set_rng_state as set_rng_state
 from .namespaces.utils.training import fit as fit
-from .ops.operators.sizes import Size as Size
+from .ops.operators.dispatch import Size as Size
 from .ops.random import Generator as Generator
 from .static import Graph as Graph
 from .static import GraphKeys as GraphKeys

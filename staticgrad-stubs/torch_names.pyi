@@ -7,8 +7,8 @@ from .base.types import Axis, DTypeLike, ShapeLike
 from .ir.op import OpDef
 from .ops import return_types
 from .ops.operators.annotations import Array, Carry, Index, Output, TensorLike
+from .ops.operators.dispatch import Size
 from .ops.operators.interface import Tensor
-from .ops.operators.sizes import Size
 from .ops.random import Generator
 
 def abs(input: TensorLike, *, out: Tensor | None = None) -> Tensor:

@@ -48,7 +48,7 @@ _NOW = {
         OutOfMemoryError ShapeError StaticgradError TraceError TransformError UninitializedError UnknownExtentError
         UnsupportedError VerifyError""",
     ".namespaces.random": "get_rng_state initial_seed seed set_rng_state",
-    ".ops.operators.sizes": "Size",
+    ".ops.operators.dispatch": "Size",
     ".ops.random": "Generator",
     ".eager.questions": """
         can_cast compiled_with_cxx11_abi detach get_default_device get_default_dtype get_device
@@ -68,7 +68,7 @@ _LATE = {
     ".eager.printing": "set_printoptions",
     ".eager.tape_graph": "graph_of",
     ".viz.compare": "compare",
-    ".compiler.runtime.threads": "get_num_threads set_num_threads",
+    ".compiler.runtime.loader": "get_num_threads set_num_threads",
     ".viz.draw": "draw",
     ".interchange": "onnx sklearn",
     ".interchange.scipy_optimize": "scipy_objective",

@@ -27,7 +27,7 @@ import numpy as np
 os.environ.setdefault("STATICGRAD_EAGER", "wait:1000")  # strict mode has the bits of eager mode's NumPy
 import staticgrad as sg
 from staticgrad.errors import StaticgradError, TraceError
-from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.graph import interpret
 from tests import fuzzing
 
 STRICT_LOOPS = True

@@ -32,7 +32,7 @@ from staticgrad.compiler.program import Program
 from staticgrad.errors import CompileError, GraphError, StaticgradError
 from staticgrad.interchange import graph_json
 from staticgrad.ir import REGISTRY, Graph
-from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.graph import interpret
 from staticgrad.ir.text import verify
 from staticgrad.safetensors import SafetensorsError, load_file, save_file
 

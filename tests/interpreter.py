@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from staticgrad.compiler.backend import kernel_cache, machine_code
+from staticgrad.compiler.backend import kernel_cache
 from staticgrad.compiler.backend.compile_pool import Job
-from staticgrad.compiler.execute.anomalies import UNCHANGED, _leaf_value
-from staticgrad.compiler.execute.many_runs import Steps
+from staticgrad.compiler.execute.fastcall import Steps
 from staticgrad.compiler.execute.plan import Plan
+from staticgrad.compiler.execute.unjitted import UNCHANGED, _leaf_value
 from staticgrad.compiler.runtime.loader import MODULES, source
 from staticgrad.eager.calls.kernels import OFF
 from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import REGISTRY, Native, Node
-from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.graph import interpret
 
 RUNTIME = frozenset(map(source, MODULES))
 """The sources of the runtime."""
@@ -25,12 +25,12 @@ RUNTIME = frozenset(map(source, MODULES))
 
 def interpret_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """For one test: no kernel but the runtime is compiled, native calls decline, and NumPy evaluates the graphs of plans."""
-    monkeypatch.setenv(machine_code.TIERS, "1")
+    monkeypatch.setenv(kernel_cache.TIERS, "1")
     monkeypatch.setattr(modes.now, "kernels", OFF)  # eager operations would wait for theirs
     monkeypatch.setattr(kernel_cache, "at_hand", RUNTIME.__contains__)
     for table in ("_codes", "_jobs"):
-        monkeypatch.setattr(machine_code, table, {})
-    monkeypatch.setattr(machine_code, "_submitted", lambda wanted, anew=False: Job(wanted.text))
+        monkeypatch.setattr(kernel_cache, table, {})
+    monkeypatch.setattr(kernel_cache, "_submitted", lambda wanted, anew=False: Job(wanted.text))
     monkeypatch.setattr(Plan, "wait", _declining)
     monkeypatch.setattr(Plan, "alone", _alone)
     monkeypatch.setattr(Plan, "execute", _execute)

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import staticgrad as sg
-from staticgrad.compiler.passes.functionalize import functionalize
+from staticgrad.compiler.passes.specialize import functionalize
 from staticgrad.compiler.pipeline import compile_plan
-from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.graph import interpret
 from staticgrad.ir.text import verify
 from tests.compiler.programs import SEED, Built, Program, build, random_program, run_eagerly
 

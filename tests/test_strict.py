@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
-from staticgrad.compiler.passes.functionalize import functionalize
+from staticgrad.compiler.passes.specialize import functionalize
 from staticgrad.compiler.pipeline import compile_plan
 from tests.compiler.programs import SEED, build, run_eagerly
 from tests.test_random_programs import draw_program, several

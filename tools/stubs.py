@@ -56,7 +56,7 @@ MODULES = {
     "..": ("return_types",),
     "...base.types": ("Axis", "DTypeLike", "ShapeLike"),
     ".annotations": ("Array", "Carry", "Index", "Output", "TensorLike", "Tensors"),
-    ".sizes": ("Count", "Size"),
+    ".dispatch": ("Count", "Size"),
     ".symbols": ("GradFn",),
 }
 """Where the stub imports the names of annotations from; classes that a signature's own module knows need no entry."""

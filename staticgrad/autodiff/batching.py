@@ -17,11 +17,10 @@ import numpy as np
 from ..base.types import shape_text
 from ..errors import ShapeError, TransformError
 from ..ir import REGISTRY, OpDef, Pointwise, View
-from ..ops.batching import aligned, leading, one_by_one
 from ..ops.leaves import fits
 from ..ops.operators import Application, F, Level, Size, Symbol, apply, as_array, frontends, state
 from ..ops.random import DrawPosition
-from ..ops.rules import compared, elementwise
+from ..ops.rules import aligned, compared, elementwise, leading, one_by_one
 from .forward import Changeable
 
 RANDOMNESS = ("error", "different", "same")

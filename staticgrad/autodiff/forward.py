@@ -23,11 +23,10 @@ from ..base.types import INEXACT, shape_text
 from ..errors import ArgumentError, DTypeError, ShapeError, TransformError
 from ..ir import OpDef, Pointwise, View
 from ..ir.walks import reached
-from ..ops.batching import linear, multilinear
 from ..ops.communication import communicate
 from ..ops.control.vjp import joined
 from ..ops.operators import Application, F, Level, Lifted, Operators, Tensor, apply, frontends, lines_of, state
-from ..ops.rules import compared, elementwise
+from ..ops.rules import compared, elementwise, linear, multilinear
 from .pull import Edge, Pull, between, by_rules
 
 # tensors under transforms whose in-place changes are new values ------------------------------------------------------

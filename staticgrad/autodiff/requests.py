@@ -3,7 +3,8 @@
 `y.backward(g)`, `sg.grad(y, x)` and `sg.gradients(ys, xs)` fail for the same reasons: a root without history, a seed of
 another shape, a target that no root depends on. The rules and the texts of the errors are here, once. A mode supplies only
 the few operations in which its tensors differ (`Mode`). Where PyTorch has a text that people search for, ours begins with the
-same words."""
+same words.
+"""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..base.types import INEXACT
 from ..ir import Node, Region
-from ..ops.broadcasting import adjoint_op
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
 from ..ops.operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
+from ..ops.shaping import adjoint_op
 from . import requests
 from .pull import Edge, Pull, between, by_rules
 from .requests import check_seed
@@ -70,7 +70,7 @@ def gradients(
 def _marked(
     found: Sequence[Any], ys: Sequence[Symbol], seeds: Sequence[Any], xs: Sequence[Symbol], stops: Sequence[Symbol]
 ) -> list[Any]:
-    """The cotangents, each with a record of its derivation; see `ops/broadcasting.py`."""
+    """The cotangents, each with a record of its derivation; see `ops/shaping.py`."""
     reached = [x for x, g in zip(xs, found, strict=True) if g is not None]
     index = iter(range(len(reached)))
     return [

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import ArgumentError, StaticgradError, user_line
-from .libraries import is_installed, need
+from .interpreter import is_installed, need
 from .types import Shape, shape_text
 
 if TYPE_CHECKING:
@@ -285,12 +285,12 @@ class Communicator:
 
     @property
     def present(self) -> int:
-        """The number of members that there are."""
+        """The number of members, 1 without MPI."""
         return 1 if self.mpi is None else self.size
 
     @property
     def handle(self) -> int:
-        """What MPI's C functions take for the members that there are."""
+        """The handle by which MPI's C functions know the members."""
         from mpi4py import MPI
 
         return int(MPI._handleof(MPI.COMM_SELF if self.mpi is None else self.mpi))

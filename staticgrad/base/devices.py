@@ -66,11 +66,11 @@ class device:
         return f"device(type={self.type!r}" + (")" if self.index is None else f", index={self.index})")
 
     def __enter__(self) -> device:
-        module("staticgrad.ops.operators.meta").enter(self)
+        module("staticgrad.ops.operators.lifted").enter(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        module("staticgrad.ops.operators.meta").leave()
+        module("staticgrad.ops.operators.lifted").leave()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

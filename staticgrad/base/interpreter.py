@@ -1,4 +1,5 @@
-"""What goes on in the process beside the program: other threads, forks, garbage collections and the handlers of signals.
+"""What goes on in the process beside the program: other threads, forks, garbage collections, handlers of signals, logs,
+imports.
 
 A compiler inside a user's program is interrupted at places that it does not choose. Ctrl-C raises KeyboardInterrupt between any
 two instructions of the main thread, `fork()` copies a lock that a thread of the parent held, and a garbage collection takes
@@ -13,21 +14,30 @@ from __future__ import annotations
 import _thread
 import atexit
 import ctypes
+import functools
 import gc
 import importlib
+import importlib.machinery
+import importlib.util
 import os
 import sys
 import threading
+import warnings
 from _thread import start_new_thread
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from operator import attrgetter
 from threading import get_ident
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
-from ..errors import caller, user_line
+from ..errors import StaticgradError, caller, user_line
+
+if TYPE_CHECKING:
+    import logging
 
 # locks ----------------------------------------------------------------------------------------------------------------
 
@@ -352,3 +362,106 @@ def module(name: str) -> Any:
             return importlib.import_module(name)
 
     return importlib.import_module(name) if name in sys.modules else uninterrupted(load)
+
+
+# the logger "staticgrad": traces and their reasons, kernels and where they come from, warnings ------------------------
+
+# `logging.basicConfig(level=logging.INFO)` shows them. The standard library's `logging` takes milliseconds to import,
+# so that is left to the program: until it has, nobody can have asked for events.
+
+
+@functools.cache
+def logger() -> logging.Logger:
+    """The logger. It has a handler that drops records, because warnings reach the user by `warnings`, too."""
+    import logging
+
+    made = logging.getLogger("staticgrad")
+    made.addHandler(logging.NullHandler())
+    return made
+
+
+def info(text: str, *args: Any) -> None:
+    """Tell of an event, such as a trace."""
+    if "logging" in sys.modules:
+        logger().info(text, *args)
+
+
+def debug(text: str, *args: Any) -> None:
+    """Tell of a detail, such as a kernel."""
+    if "logging" in sys.modules:
+        logger().debug(text, *args)
+
+
+def warn(text: str, stacklevel: int | None = None) -> None:
+    """A RuntimeWarning at the line of a caller, that of the user where no level is given; the logger gets it, too."""
+    logger().warning(text)
+    line = user_line() if stacklevel is None else None
+    if line is not None:
+        warnings.warn_explicit(text, RuntimeWarning, line.file, line.line)
+    else:
+        warnings.warn(text, RuntimeWarning, stacklevel=1 + (stacklevel or 1))
+
+
+# libraries that only some uses need, and SciPy's extension modules ----------------------------------------------------
+
+# Those modules are loaded without the packages around them: importing `scipy.linalg` costs 0.1 s.
+
+
+class MissingExtra(StaticgradError, ImportError):
+    """A library is not installed that an optional part of this package needs.
+
+    Examples:
+        `sg.onnx.load("model.onnx")` without the package `onnx`; `pip install "staticgrad[onnx]"` installs it.
+    """
+
+
+def is_installed(library: str) -> bool:
+    """Whether a library can be imported. A bare folder of its name, such as `examples/torch`, does not count."""
+    spec = importlib.util.find_spec(library)
+    return spec is not None and spec.origin is not None
+
+
+def need(library: str, extra: str) -> None:
+    """Raises MissingExtra unless a library is installed."""
+    if not is_installed(library):
+        raise MissingExtra(f"{library} is not installed", f'pip install "staticgrad[{extra}]"')
+
+
+BY_VALUE = "cloudpickle", "joblib.externals.cloudpickle"
+"""Libraries that pickle functions of the program's own file, and such without a name, by value."""
+
+
+def by_value() -> Any:
+    """That of them which the program has imported; None for none."""
+    return next((sys.modules[name] for name in BY_VALUE if name in sys.modules), None)
+
+
+def folders() -> list[str]:
+    """SciPy's folders, found without importing it."""
+    package = importlib.util.find_spec("scipy")
+    places = package.submodule_search_locations if package is not None else None
+    return [*places] if places is not None else []
+
+
+@cache
+def extension(name: str) -> ModuleType:
+    """An extension module by its full name. Some can be loaded only once, so it is entered where an import looks for it."""
+    return uninterrupted(lambda: _loaded(name))
+
+
+def _loaded(name: str) -> ModuleType:
+    if name in sys.modules:
+        return sys.modules[name]
+    _, *inner, last = name.split(".")
+    for folder in folders():
+        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+            file = os.path.join(folder, *inner, f"{last}{suffix}")
+            if os.path.exists(file):
+                spec = importlib.util.spec_from_file_location(name, file)
+                assert spec is not None
+                assert spec.loader is not None
+                made = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(made)
+                sys.modules[name] = made
+                return made
+    return importlib.import_module(name)

@@ -57,7 +57,7 @@ def facts() -> dict[str, dict[str, Any]]:
     """Versions, machine, BLAS, cache and environment."""
     from .. import __version__
     from ..compiler.execute.profile import cpu_name
-    from ..compiler.runtime.threads import get_num_threads
+    from ..compiler.runtime.loader import get_num_threads
 
     versions: dict[str, Any] = {"staticgrad": __version__, "python": platform.python_version()}
     versions |= {name: _version(name) or "missing" for name in (*NEEDED, *OPTIONAL)}
@@ -171,7 +171,7 @@ def _blas() -> dict[str, Any]:
     try:
         from threadpoolctl import threadpool_info
 
-        from ..compiler.backend.blas_symbols import address_of
+        from ..compiler.backend.object_code import address_of
 
         address_of("sgemm")
     except ImportError as error:

@@ -61,7 +61,7 @@ KINDS = "eager", "compiled", "torch"
 
 def compare(given: Namespace) -> int:
     """Print the report. 1 where the ways differ, or one could not be run."""
-    from ..base.libraries import is_installed
+    from ..base.interpreter import is_installed
     from ..viz.comparison import Comparison, Mode, differences
 
     if given.compare < 1:

@@ -12,7 +12,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..base.libraries import need
+from ..base.interpreter import need
 from .programs import Misuse
 
 NUMBERS = {

@@ -25,7 +25,7 @@ def replay(given: Namespace) -> int:
 def outcome(file: Path, seed: int) -> str:
     """What becomes of a program."""
     from ..interchange.recording import Recorded, random_of
-    from ..ir.subgraph import interpret
+    from ..ir.graph import interpret
     from ..viz.differences import difference, excess, floor, largest
 
     recorded = Recorded(file)

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..base import communicators
-from ..base.libraries import need
+from ..base.interpreter import need
 from ..compiler.backend.abi import MATCH, START, WAIT
-from ..compiler.runtime.threads import get_num_threads, set_num_threads
+from ..compiler.runtime.loader import get_num_threads, set_num_threads
 from ..distributed import destroy_process_group, is_initialized
 from ..viz.subjects import called, compiled_of
 from .programs import Misuse, inputs_of, subject

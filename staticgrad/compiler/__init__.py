@@ -1,6 +1,6 @@
-"""The compiler; and, as PyTorch has them in a module of this name, questions and marks about compilation.
+"""The compiler, and PyTorch's module of this name: questions and marks about compilation.
 
-Tracing is imported when a function is called: the processes that compile kernels import this package without the front ends.
+The processes that compile kernels import this package too, so tracing is imported only when one of these functions is called.
 """
 
 from __future__ import annotations

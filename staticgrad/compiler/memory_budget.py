@@ -1,4 +1,8 @@
-"""`memory_budget=`: the plan that computes least again among those whose buffers stay within a budget."""
+"""`memory_budget=`: of the plans whose buffers stay within a budget, the one that computes least again.
+
+A training step keeps the values of its forward pass until the backward pass has read them. `sg.compile(step,
+memory_budget=1e9)` tries policies of rematerialization and orders of the schedule until the arena is small enough.
+"""
 
 from __future__ import annotations
 

@@ -29,23 +29,20 @@ from ..errors import ArgumentError, StaticgradError
 from ..ir import REGISTRY, Cell, Graph, Node, Pointwise, Reduction
 from ..ops.rewrites.algebra import ALGEBRA, STABILIZING
 from . import memory_budget
-from .backend.machine_code import NOW
-from .backend.machine_code import tiers as tiers
+from .backend.kernel_cache import NOW
+from .backend.kernel_cache import tiers as tiers
 from .execute.plan import Plan
 from .fusion.epilogue import ConcatElision, fuse_epilogues
 from .fusion.fuse import Fuser
 from .fusion.node_facts import Layouts
 from .lower.instruction_builder import Builder, written
-from .passes.functionalize import FunctionalGraph
-from .passes.index_ranges import check_indexes
 from .passes.rewrite import Pass, UserPasses, narrow_products, simplify
-from .passes.specialize import expand, run_on_host, specialize
+from .passes.specialize import FunctionalGraph, check_indexes, expand, run_on_host, specialize
 from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
-from .passes.symbolic_extents import Unfollowed
-from .passes.symbolic_program import Make, SymbolicProgram, divide
+from .passes.symbolic_extents import Make, SymbolicProgram, Unfollowed, divide
+from .plan_store import VAIN, Templates
 from .rebinding import Another, Decided, Inspect, Template, Unsuitable, Writer, changed, leading
 from .schedule.order import Schedule, donate_buffers, owners, schedule
-from .templates import VAIN, Templates
 
 Stage = Callable[[Graph, Sequence[Node]], tuple[Graph, dict[Node, Node]]]
 
@@ -57,7 +54,7 @@ def compile_plan(
     """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there.
     strict: with eager mode's bits, see `specialize.py`. passes: of the user, see `rewrite.py`. when: kernels are compiled, see
     `machine_code.code`; whoever runs the plan waits for workers, see `Plan.wait`. budget: of memory, see `memory_budget.py`.
-    make: makes the programs of parts with extents that the run decides, see `symbolic_program.py`."""
+    make: makes the programs of parts with extents that the run decides, see `symbolic_extents.py`."""
     if budget is not None:
         return _within_budget(budget, prepared, known, inspect, strict, passes, when, make)
     decided = _decided(prepared, known, inspect, strict, passes, make=make)

@@ -1,7 +1,8 @@
-"""The first plan of a program in the kernel cache: a process that finds it there makes none of the compiler's passes.
+"""Plans that outlast their program: the first plan of a program is kept on disk, and templates serve several shapes.
 
-The user's code is traced as always, so guards, effects and errors are those of this process; the key is what was traced.
-`STATICGRAD_PLANS=0` compiles each plan.
+A process that finds the plan in the kernel cache runs none of the compiler's passes. The user's code is traced as always, so
+guards, effects and errors are those of this process; the key is a text of what was traced. `STATICGRAD_PLANS=0` compiles each
+plan.
 """
 
 from __future__ import annotations
@@ -10,28 +11,118 @@ import hashlib
 import marshal
 import operator
 import os
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base import logs
+from ..base import interpreter
 from ..base.communicators import group
 from ..base.types import StackType, TensorType, TupleType
 from ..ir import Cell, Literal, Node, OpDef, Subgraph, built_in
 from ..ops.leaves import Source
 from .backend import abi, object_code
 from .backend import disk_cache as disk
-from .passes.functionalize import FunctionalGraph
-from .templates import Templates
+from .passes.specialize import FunctionalGraph
 
 if TYPE_CHECKING:
     from .execute.plan import Plan
     from .execute.stored_plan import StoredPlan
     from .rebinding import Template
-    from .templates import Axes
+
+# decisions that several shapes share ----------------------------------------------------------------------------------
+
+# The store in which a program, or a function that is traced for each shape, keeps decisions that several shapes share.
+
+KEPT = 4
+"""Templates of one program."""
+VAIN = 3
+"""The number of useless templates after which no more are made."""
+
+
+Axes = list[tuple[int, int]]
+"""(number of a feed, axis) of the extents that are symbols."""
+State = tuple[int, list[tuple[str, "Axes | None"]]]
+"""`Templates.vain`, and the names of the templates; the axes of that which was made of a program itself."""
+
+
+class LateTemplate:
+    """A template that is made when a program asks for it. name: tells other processes which one it is."""
+
+    def __init__(self, name: str, axes: Axes, make: Callable[[], Template]):
+        self.name, self.axes = name, axes
+        self._make = make
+        self._template: Template | None = None
+
+    def made(self) -> Template:
+        """The template."""
+        if self._template is None:
+            self._template = self._make()
+        return self._template
+
+
+class Templates:
+    """Templates of programs that may differ only in extents: the latest that was used comes first. axes: those of the symbols
+    of the first one, where they are known.
+
+    What plans of programs follow from besides the programs is `name`: it is a part of the names of files of plans. Such a file
+    also says which templates there are after its plan (`state`), so that a process that reads it needs none of them (`read`).
+    """
+
+    def __init__(self, kept: Sequence[Template | LateTemplate] = (), vain: int = 0, axes: Axes | None = None) -> None:
+        self.kept = [*kept]
+        self.vain = vain
+        """How often extents could not be symbols, or had to keep their values."""
+        self.axes = axes
+        self.error = ""
+        """Why the latest template was not made, in words."""
+
+    def copy(self) -> Templates:
+        return Templates(self.kept, self.vain)
+
+    @property
+    def name(self) -> str | None:
+        """The same in two processes that have the same templates; None where those have no names."""
+        names = [template.name for template in self.kept if isinstance(template, LateTemplate)]
+        return f"{self.vain} {names}" if len(names) == len(self.kept) else None
+
+    def enter(self, name: str) -> None:
+        """Name the template that was made of a program, if there is one."""
+        self.kept = [t if isinstance(t, LateTemplate) else LateTemplate(name, t.axes, t.made) for t in self.kept]
+
+    def state(self, name: str) -> State:
+        """What `read` reads. name: of the template of the latest program."""
+        return self.vain, [(t.name, t.axes if t.name == name else None) for t in self.kept if isinstance(t, LateTemplate)]
+
+    def read(self, state: State, make: Callable[[Axes], Template]) -> None:
+        """Follow a program whose plan was read. make: gives the template of that program."""
+        known = {template.name: template for template in self.kept if isinstance(template, LateTemplate)}
+        self.vain, kept = state
+        for name, axes in kept:
+            if axes is not None:
+                known[name] = LateTemplate(name, symbols := [(number, axis) for number, axis in axes], partial(make, symbols))
+        self.kept = [known[name] for name, _ in kept]
+
+    def failed(self, error: BaseException) -> None:
+        self.vain += 1
+        self.error = str(error).partition("\n")[0]
+
+    def add(self, template: Template) -> None:
+        """One that was just made. One that serves a single shape only tells why; it is the first to go."""
+        if template.pinned:
+            self.vain += 1
+            self.kept = [*self.kept[: KEPT - 1], template]
+        else:
+            self.kept = [template, *self.kept][:KEPT]
+
+    def served(self, template: Template | LateTemplate) -> None:
+        self.vain = 0
+        self.kept = [template, *[other for other in self.kept if other is not template]]
+
+
+# the key of a program -------------------------------------------------------------------------------------------------
 
 # The identity of a program on disk: a text that says all that its plan depends on, and in which two processes agree.
 #
@@ -209,7 +300,7 @@ class Entry:
         self.name = f"p{self.key[:24]}.plan"
 
     def read(self, remake: Callable[[Templates], Plan]) -> StoredPlan | None:
-        """The plan, if it is there; then the templates are those that there are after it. remake: compiles it."""
+        """The plan, if it is stored; its templates are read with it. remake: compiles the plan anew."""
         content = disk.read(self.name, self.key)
         if content is None:
             return None
@@ -223,7 +314,9 @@ class Entry:
         program, before = self.program, self.templates.copy()
         state, packed = marshal.loads(content)
         found = opened(packed)
-        logs.debug("a plan %s", "from the kernel cache" if found is not None else "whose kernels are not in the cache any more")
+        interpreter.debug(
+            "a plan %s", "from the kernel cache" if found is not None else "whose kernels are not in the cache any more"
+        )
         if found is None:
             return None
         self.templates.read(state, template)
@@ -255,5 +348,5 @@ def entry(prepared: FunctionalGraph, known: dict[Node, Any], threads: int, templ
     try:
         return Entry(prepared, known, threads, templates)
     except Unkept as why:
-        logs.debug("the plan is not kept: %s", why)
+        interpreter.debug("the plan is not kept: %s", why)
         return None

@@ -1,4 +1,9 @@
-"""Fetches compiled for feeds, specialized for feed shapes on demand. Sessions and compiled functions both run these."""
+"""A program: fetches compiled for feeds, with a plan for each set of feed shapes. Sessions and compiled functions both run
+these.
+
+`program.plan(*arrays)` returns the plan for the shapes of these arrays. It is compiled, or read from the kernel cache, when
+such shapes come first.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +15,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..base import interpreter, logs
+from ..base import interpreter
 from ..base.interpreter import lock, module
 from ..base.tables import Bounded
 from ..base.types import SingletonType, TensorType
 from ..ir import Cell, Deferred, Graph, Leaf, Node, Region, View
-from ..ir.subgraph import evaluate
-from ..ops.known_values import value_operands
-from .passes.functionalize import FunctionalGraph, functionalize
-from .passes.specialize import check_numerics
+from ..ir.graph import evaluate
+from ..ops.deferred import value_operands
+from .passes.specialize import FunctionalGraph, check_numerics, functionalize
+from .plan_store import Templates
+from .runtime.loader import get_num_threads, planned
 from .runtime.plan_memory import changed
-from .runtime.threads import get_num_threads, planned
-from .templates import Templates
 
 if TYPE_CHECKING:
     from .execute.plan import Plan
     from .passes.rewrite import Pass
-    from .passes.symbolic_program import SymbolicProgram
+    from .passes.symbolic_extents import SymbolicProgram
 
 
 PLANS = 128
@@ -158,7 +162,7 @@ class Program:
                 if due is None:
                     plan.wait()
                 self.plans[key] = plan
-                tell = logs.info if due is None else logs.debug
+                tell = interpreter.info if due is None else interpreter.debug
                 tell("new plan of %d instructions for %s", len(plan.instructions), [a.shape for a in arrays])
             return plan
 

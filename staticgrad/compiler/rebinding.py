@@ -1,8 +1,9 @@
-"""Decisions that are made once for many shapes: a template holds a program's with the conditions on extents that they rely on.
+"""Decisions that are made once for many shapes: a template holds a program's, with the conditions on extents that they rely on.
 
-The passes up to the schedule run over extents that are symbols (`passes/symbolic_extents.py`). Another trace of the same
-operations, whose extents meet the conditions, takes the graph, the groups and the texts of kernels from the template, with its
-own numbers filled in. Order, memory and the calls of routines follow from those numbers anew, as they always do.
+Batches of 32 and of 7 rows need the same fusion and the same kernels. So the passes up to the schedule run over extents that
+are symbols (`passes/symbolic_extents.py`). Another trace of the same operations, whose extents meet the conditions, takes the
+graph, the groups and the texts of kernels from the template, with its own numbers filled in. Order, memory and the calls of
+routines are made anew from those numbers.
 """
 
 from __future__ import annotations
@@ -20,10 +21,18 @@ from .codegen.operands import KernelSource
 from .fusion.epilogue import Sum
 from .fusion.fuse import Decision, Group
 from .fusion.node_facts import IterationDomain, Layouts
-from .passes.functionalize import FunctionalGraph
-from .passes.specialize import shape_leaf
-from .passes.symbolic_extents import BEGIN, Conditions, Filler, SymbolicExtent, has_extents, symbolic_attrs
-from .passes.symbolic_program import Bodies, RestatedProgram, Survey
+from .passes.specialize import FunctionalGraph, shape_leaf
+from .passes.symbolic_extents import (
+    BEGIN,
+    Bodies,
+    Conditions,
+    Filler,
+    RestatedProgram,
+    Survey,
+    SymbolicExtent,
+    has_extents,
+    symbolic_attrs,
+)
 
 Writer = Callable[[Group, Layouts, dict[Node, Node], dict[Node, int]], KernelSource]
 """(group, layouts, places of values, numbers of nodes) -> the text of a kernel and its arguments."""
@@ -91,8 +100,8 @@ class Decisions(Sequence[Decision]):
 
 
 def leading(prepared: FunctionalGraph, known: Types) -> list[tuple[int, int]]:
-    """(number of a feed, axis) of the extents that are expected to change: those that a placeholder leaves open; where there
-    is none, the leading ones."""
+    """(number of a feed, axis) of the extents that are expected to change: the open ones of placeholders, or, where no
+    placeholder has one, the leading ones."""
     feeds = list(enumerate(prepared.feeds))
     open_axes = [(i, axis) for i, feed in feeds for axis, d in enumerate(feed.type.shape) if d is None]
     return open_axes if open_axes else [(i, 0) for i, feed in feeds if known[feed].shape]

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from .backend import disk_cache, kernel_cache
+from .backend.abi import in_place
+from .backend.abi import kernel as product
 from .backend.compile_pool import pool
-from .backend.gemm_form import in_place
-from .backend.gemm_form import kernel as product
-from .backend.machine_code import Wanted, code, tiers
+from .backend.kernel_cache import Wanted, code, tiers
 
 FLOATS = {"f32": 4, "f64": 8}
 """The types that most kernels are for, with their bytes."""

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from ..base import communicators
 from ..base.communicators import Communicator, DistError
-from ..base.libraries import is_installed
+from ..base.interpreter import is_installed
 from ..errors import ArgumentError, DeviceError
 
 __all__ = [

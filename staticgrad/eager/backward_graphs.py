@@ -15,13 +15,13 @@ from ..autodiff.pull import Edge, Pull, between, by_rules
 from ..errors import StaticgradError
 from ..ir import Graph, Node, Region, View
 from ..ir.walks import reached
-from ..ops.broadcasting import broadcast_like_op
 from ..ops.control.subgraph_tracing import copied
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
 from ..ops.operands import Parts
 from ..ops.operators import F, Symbol, append
 from ..ops.reductions import repeated
+from ..ops.shaping import broadcast_like_op
 from .calls.composite_records import PART, Steps
 from .calls.op_calls import placeholders
 from .sparse_gradients import SparseGradient, sparse_gradient_of

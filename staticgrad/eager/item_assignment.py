@@ -9,10 +9,9 @@ import numpy as np
 
 from ..base.types import category, check_unmasked, shape_text
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..ops.indexing import as_read, bounds, ints_first
+from ..ops.indexing import WHOLE, as_key, as_read, bounds, ints_first, written_op
 from ..ops.operators import F, Index, Lifted, Operators, Symbol, TensorLike, apply, misuse
 from ..ops.placing import written
-from ..ops.slicing import WHOLE, as_key, written_op
 from .grad_mode import modes, no_grad
 from .inplace import check_change, check_overlap, check_writeable, of_a_graph, one_memory, owner_of, replace, tracer
 from .pending import settle_all

@@ -10,11 +10,11 @@ import numpy as np
 from ..base.types import shape_text, type_of
 from ..errors import CompileError, GraphError, StaticgradError
 from ..ir import REGISTRY, Cell, Expand, Graph, Node, Region, Result, Subgraph, lasting, literal
-from ..ops.broadcasting import adjoint_op
 from ..ops.custom_gradient import call_op
 from ..ops.operands import LoopOperands
 from ..ops.operators import F, Symbol, frontends, lines_of
 from ..ops.operators import Tensor as AnyTensor
+from ..ops.shaping import adjoint_op
 from .backward_engine import BackwardEngine
 from .calls.kernels import OFF
 from .execution import run

@@ -19,7 +19,7 @@ import numpy as np
 from .. import version
 from ..base.files import replacing
 from ..base.types import SingletonType, TensorType
-from ..compiler.passes.functionalize import FunctionalGraph
+from ..compiler.passes.specialize import FunctionalGraph
 from ..compiler.program import Program, around_plans
 from ..errors import GraphError
 from ..ir import REGISTRY, Cell, Graph, Node

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.libraries import need
+from ..base.interpreter import need
 
 need("sklearn", "sklearn")
 

@@ -1,9 +1,8 @@
 """The one IR of both modes: op records, nodes and graphs."""
 
-from .graph import NO_ATTRS, Adjacency, Cell, Graph, Literal, Node, OfGraph, Travelling, literal
+from .graph import NO_ATTRS, Adjacency, Cell, Graph, Literal, Node, OfGraph, Subgraph, Travelling, failing, literal, may_fail
 from .lowering import *
 from .op import *
-from .subgraph import Subgraph, failing, may_fail
 
 __all__ = [
     "built_in", "collapse", "failing", "may_fail", "Adjacency", "NO_ATTRS", "REGISTRY", "Attribute", "Call", "Cell", "Clear",

@@ -121,7 +121,7 @@ class OpDef:
     indexes: Callable[[Sequence[TensorType], Mapping[str, Any]], Sequence[tuple[int, int, int]]] | None = None
     """`indexes(types, attrs)`: (number of an operand, number of another, axis) where native code takes the integers of the
     first as positions along that axis of the second. The compiler checks those that it can't prove to be in range; see
-    `compiler/passes/index_ranges.py`."""
+    `compiler/passes/specialize.py`."""
     range: Callable[..., Range] | None = None
     """`range(types, attrs, *ranges of the operands)`: the range of integers in the result."""
     fails: bool | None = None
@@ -144,7 +144,7 @@ class OpDef:
     batch: Callable[..., Any] | None = None
     """The batching rule: `(samples, node, *operands) -> result`, the op on many samples at once. Operands that
     `samples.flags` marks have an axis of samples in front of the axes that `node` knows, and so has the result, unless it is
-    the same for all. None: the rule follows from `emit` and `attrs`; see `ops/batching.py`."""
+    the same for all. None: the rule follows from `emit` and `attrs`; see `ops/rules.py`."""
     jvp: Callable[..., Any] | None = None
     """The forward-mode rule: `(node, out, primals, tangents) -> tangent`; a tangent that is None is 0. None: the rule
     follows from `emit` and `vjp`; see `autodiff/forward.py`."""
@@ -158,7 +158,7 @@ class OpDef:
     complex: OverComplex | None = None
     """How it computes with complex numbers. None: it follows from `emit` and `jvp`, or the op refuses them."""
     stored: bool | Callable[..., Any] = False
-    """How it computes with dtypes that kernels only load and store, see `ops/over_stored.py`. True: the record holds for them
+    """How it computes with dtypes that kernels only load and store, see `ops/over_complex.py`. True: the record holds for them
     as it is, because it only moves values; a function: with this `eval`. False: in float32, or by the host."""
     memory: str | Callable[[tuple[int, ...], Sequence[Layout]], Layout] = ""
     """Where eager mode has the result: "rows", in row-major order; "operands", in the order of axes that the operands have, as
@@ -285,7 +285,7 @@ def arity(op: OpDef) -> tuple[int, int | None]:
 
 REGISTRY: LateTable[OpDef] = LateTable()
 derivation: LateTable[Callable[[OpDef], OpDef]] = LateTable()
-"""The functions that make records over other dtypes, by the kind of these; `ops/over_complex.py` and `ops/over_stored.py` enter
+"""The functions that make records over other dtypes, by the kind of these; `ops/over_complex.py` enters
 them."""
 OVER: dict[tuple[str, OpDef], OpDef] = {}
 """The records that were needed so far."""

@@ -16,9 +16,9 @@ from ..errors import ArgumentError, ShapeError
 from ..namespaces import functional
 from ..namespaces.functional.checks import check_reduction
 from ..ops.gathering import along_op, bounded
+from ..ops.operands import operand, size_text
 from ..ops.operators import F, apply, with_example
 from ..ops.operators import Tensor as AnyTensor
-from ..ops.settings import operand, size_text
 from .containers import ModuleList, Sequential
 from .layers import Linear
 from .module import Module

@@ -12,9 +12,9 @@ from ..base.types import DTypeLike, ShapeLike
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..namespaces import functional
+from ..ops.operands import padding_of, positive_numbers, whole_numbers
 from ..ops.operators import Tensor as AnyTensor
 from ..ops.operators import TensorLike
-from ..ops.settings import padding_of, positive_numbers, whole_numbers
 from . import init
 from .layers import _extent
 from .module import Module

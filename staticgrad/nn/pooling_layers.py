@@ -9,9 +9,9 @@ from ..base.types import ShapeLike
 from ..eager import Tensor
 from ..errors import ArgumentError
 from ..namespaces import functional
+from ..ops.operands import whole_numbers
 from ..ops.operators import Tensor as AnyTensor
 from ..ops.operators import TensorLike
-from ..ops.settings import whole_numbers
 from .module import Module
 
 __all__ = [

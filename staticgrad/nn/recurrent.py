@@ -15,9 +15,9 @@ from ..errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..namespaces import functional
 from ..namespaces.functional import torch_layers
 from ..ops.control.scan import scan
+from ..ops.operands import operand, size_text
 from ..ops.operators import Array, F, autocasting
 from ..ops.operators import Tensor as AnyTensor
-from ..ops.settings import operand, size_text
 from . import init
 from .layers import Dropout, _extent
 from .module import Module

@@ -5,10 +5,8 @@ is first asked for; `late_names.py` says what they enter.
 """
 # ruff: noqa: F401
 
-from ..ir import derivation
-from . import elementwise, indexing, late_names, leaves, linear, pointwise, random, reductions, shaping, slicing, softmax
+from . import elementwise, indexing, late_names, leaves, linear, pointwise, random, reductions, shaping, softmax
 from .operators import enter_late, frontends
 
 enter_late(late_names)
-derivation.late.update(dict.fromkeys(("half", "u"), "staticgrad.ops.over_stored"))
 frontends.late("ops.deferred", "defer", "defer_rule")

@@ -14,13 +14,12 @@ from ..base.dtypes import SHORT
 from ..base.types import FLOATING, TensorType, bool_, broadcast_shapes, int64
 from ..errors import ShapeError, UnknownExtentError
 from ..ir import Call, Clear, Layout, Native, Node, Routine, Scratch, define
-from . import attributes as at
-from .batching import leading
-from .broadcasting import sum_to
+from . import rules as at
 from .operators import F, Tensor, apply
 from .random import uniform_op
 from .reductions import sum_op, tops, totals
-from .rules import floating, unbroadcast
+from .rules import floating, leading, unbroadcast
+from .shaping import sum_to
 
 
 def _infer(x: TensorType, scale: float, causal: bool) -> TensorType:

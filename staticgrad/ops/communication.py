@@ -9,7 +9,7 @@ get is the sum of all their cotangents, and gathering and scattering are each ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,8 @@ import numpy as np
 from ..base.communicators import OPS, Communicator, group, text_of
 from ..base.types import Shape, TensorType, shape_text
 from ..errors import ArgumentError, DTypeError, GraphError, ShapeError
-from ..ir import Attribute, Exchange, Layout, Native, Node, OpDef, define
-from . import attributes as at
+from ..ir import NO_ATTRS, Attribute, Exchange, Layout, Native, Node, OpDef, define
+from . import rules as at
 from .operators import F, Symbol, apply, state
 from .operators.lifted import Lifted
 from .rules import keep
@@ -62,64 +62,22 @@ def communicate(record: OpDef, x: Any, **attrs: Any) -> Any:
     return out
 
 
-def _own(x: np.ndarray) -> np.ndarray:
-    """A copy in row-major order."""
-    return np.array(x, order="C")
+def _same(x: TensorType, size: int) -> TensorType:
+    return x
 
 
-def _all_reduce(x: np.ndarray, *before: np.ndarray, reduction: str, group_number: int, size: int) -> np.ndarray:
-    out = _own(x)
-    group(group_number).all_reduce(out, reduction)
-    return out
-
-
-def _reduce(x: np.ndarray, *before: np.ndarray, reduction: str, root: int, group_number: int, size: int) -> np.ndarray:
-    out = _own(x)
-    group(group_number).reduce(out, reduction, root)
-    return out
-
-
-def _broadcast(x: np.ndarray, *before: np.ndarray, root: int, group_number: int, size: int) -> np.ndarray:
-    out = _own(x)
-    group(group_number).broadcast(out, root)
-    return out
-
-
-def _all_gather(x: np.ndarray, *before: np.ndarray, group_number: int, size: int) -> np.ndarray:
-    out = np.empty((size, *x.shape), x.dtype)
-    group(group_number).all_gather(_own(x), out)
-    return out
-
-
-def _reduce_scatter(x: np.ndarray, *before: np.ndarray, reduction: str, group_number: int, size: int) -> np.ndarray:
-    out = np.empty(x.shape[1:], x.dtype)
-    group(group_number).reduce_scatter(_own(x), out, reduction)
-    return out
-
-
-def _all_to_all(x: np.ndarray, *before: np.ndarray, group_number: int, size: int) -> np.ndarray:
-    out = np.empty_like(x, order="C")
-    group(group_number).all_to_all(_own(x), out)
-    return out
-
-
-def _gathered(x: TensorType, *before: TensorType, group_number: int, size: int) -> TensorType:
+def _gathered(x: TensorType, size: int) -> TensorType:
     return x.with_shape((size, *x.shape))
 
 
-def _divided(x: TensorType, size: int) -> None:
+def _exchanged(x: TensorType, size: int) -> TensorType:
     if not x.ndim or x.shape[0] not in (size, None):
         raise ShapeError(f"the first axis has the parts of the {size} processes, got shape {shape_text(x.shape)}")
-
-
-def _scattered(x: TensorType, *before: TensorType, reduction: str, group_number: int, size: int) -> TensorType:
-    _divided(x, size)
-    return x.with_shape(x.shape[1:])
-
-
-def _exchanged(x: TensorType, *before: TensorType, group_number: int, size: int) -> TensorType:
-    _divided(x, size)
     return x
+
+
+def _scattered(x: TensorType, size: int) -> TensorType:
+    return x.with_shape(_exchanged(x, size).shape[1:])
 
 
 def _no_derivative(op: str) -> ArgumentError:
@@ -193,108 +151,70 @@ CARRIED = "?bBhHiIlLqQfd"
 MEMBERS = {"group_number": NUMBER, "size": SIZE}
 ROOT = at.integer(0)
 
-all_reduce_op: OpDef = define(
-    name="all_reduce",
-    attrs={"reduction": OP, **MEMBERS},
-    infer=lambda x, *before, reduction, group_number, size: x,
-    eval=_all_reduce,
-    emit=_native("Iallreduce"),
-    vjp=_first(lambda g, attrs: communicate(all_reduce_op, g, reduction=_linear(attrs), **_members(attrs))),
-    batch=_together(),
-    jvp=_pushed,
-    promote=keep,
-    stateful=True,
-    fails=True,
-    exchanges=True,
+
+def _exchange(
+    name: str, function: str, doc: str, *, method: str = "", attrs: Mapping[str, Attribute] = NO_ATTRS,
+    result: Callable[[TensorType, int], TensorType] = _same, vjp: Callable[..., Any] | None = None, batch: Any = None,
+) -> OpDef:  # fmt: skip
+    """The record of an exchange: MPI's `function` in plans, in eager mode the method of `Communicator` of this name or
+    `method`.
+
+    attrs: beside the group's. result: the type of the result; where that is the operand's, a copy of it is exchanged in place.
+    vjp: the cotangent of the operand, of (g, attrs). batch: see `_together`; None for an exchange without derivatives.
+    """
+    exchange, linear = method if method else name, batch is not None
+
+    def infer(x: TensorType, *before: TensorType, group_number: int, size: int, **how: Any) -> TensorType:
+        return result(x, size)
+
+    def evaluate(x: np.ndarray, *before: np.ndarray, group_number: int, size: int, **how: Any) -> np.ndarray:
+        sent = np.array(x, order="C")
+        out = sent if result is _same else np.empty(result(TensorType(x.shape, x.dtype), size).shape, x.dtype)
+        arrays = (sent,) if out is sent else (sent, out)
+        getattr(group(group_number), exchange)(*arrays, *[how[key] for key in ("reduction", "root") if key in how])
+        return out
+
+    return define(
+        name=name, attrs={**attrs, **MEMBERS}, infer=infer, eval=evaluate, emit=_native(function), doc=doc, batch=batch,
+        vjp=None if vjp is None else _first(vjp), jvp=_pushed if linear else None, promote=keep, stateful=True, fails=True,
+        exchanges=True,
+    )  # fmt: skip
+
+
+all_reduce_op: OpDef = _exchange(
+    "all_reduce", "Iallreduce", attrs={"reduction": OP}, batch=_together(),
+    vjp=lambda g, attrs: communicate(all_reduce_op, g, reduction=_linear(attrs), **_members(attrs)),
     doc="The values of all processes of a group, combined element by element. Other operands are earlier exchanges.",
-)
-reduce_op = define(
-    name="reduce",
-    attrs={"reduction": OP, "root": ROOT, **MEMBERS},
-    infer=lambda x, *before, reduction, root, group_number, size: x,
-    eval=_reduce,
-    emit=_native("Ireduce"),
-    vjp=_first(lambda g, attrs: _reduce_cotangent(g, attrs)),
-    batch=_together(),
-    jvp=_pushed,
-    promote=keep,
-    stateful=True,
-    fails=True,
-    exchanges=True,
+)  # fmt: skip
+reduce_op = _exchange(
+    "reduce", "Ireduce", attrs={"reduction": OP, "root": ROOT}, batch=_together(),
+    vjp=lambda g, attrs: _reduce_cotangent(g, attrs),
     doc="As `all_reduce`, in the process `root`; in the others the operand.",
-)
-broadcast_op = define(
-    name="broadcast",
-    attrs={"root": ROOT, **MEMBERS},
-    infer=lambda x, *before, root, group_number, size: x,
-    eval=_broadcast,
-    emit=_native("Ibcast"),
-    vjp=_first(lambda g, attrs: _broadcast_cotangent(g, attrs)),
-    batch=_together(),
-    jvp=_pushed,
-    promote=keep,
-    stateful=True,
-    fails=True,
-    exchanges=True,
+)  # fmt: skip
+broadcast_op = _exchange(
+    "broadcast", "Ibcast", attrs={"root": ROOT}, batch=_together(),
+    vjp=lambda g, attrs: _broadcast_cotangent(g, attrs),
     doc="The values of the process `root` of a group.",
-)
-all_gather_op = define(
-    name="all_gather",
-    attrs=MEMBERS,
-    infer=_gathered,
-    eval=_all_gather,
-    emit=_native("Iallgather"),
-    vjp=_first(lambda g, attrs: communicate(reduce_scatter_op, g, reduction="sum", **_members(attrs))),
-    batch=_together(gives=True),
-    jvp=_pushed,
-    promote=keep,
-    stateful=True,
-    fails=True,
-    exchanges=True,
+)  # fmt: skip
+all_gather_op = _exchange(
+    "all_gather", "Iallgather", result=_gathered, batch=_together(gives=True),
+    vjp=lambda g, attrs: communicate(reduce_scatter_op, g, reduction="sum", **_members(attrs)),
     doc="The values of all processes of a group, along a new first axis.",
-)
-gather_rows_op: OpDef = define(
-    name="gather_rows",
-    attrs={**MEMBERS, "table": NUMBER},
-    infer=lambda x, *before, group_number, size, table: _gathered(x, group_number=group_number, size=size),
-    eval=lambda x, *before, group_number, size, table: _all_gather(x, group_number=group_number, size=size),
-    emit=_native("Iallgather"),
-    promote=keep,
-    stateful=True,
-    fails=True,
-    exchanges=True,
+)  # fmt: skip
+gather_rows_op = _exchange(
+    "gather_rows", "Iallgather", method="all_gather", attrs={"table": NUMBER}, result=_gathered,
     doc="As `all_gather`, of what a process has of the rows of a table: where processes have other numbers, their plans agree.",
-)
-reduce_scatter_op: OpDef = define(
-    name="reduce_scatter",
-    attrs={"reduction": OP, **MEMBERS},
-    infer=_scattered,
-    eval=_reduce_scatter,
-    emit=_native("Ireduce_scatter_block"),
-    vjp=_first(lambda g, attrs: _reduce_scatter_cotangent(g, attrs)),
-    batch=_together(takes=True),
-    jvp=_pushed,
-    promote=keep,
-    stateful=True,
-    fails=True,
-    exchanges=True,
+)  # fmt: skip
+reduce_scatter_op: OpDef = _exchange(
+    "reduce_scatter", "Ireduce_scatter_block", attrs={"reduction": OP}, result=_scattered, batch=_together(takes=True),
+    vjp=lambda g, attrs: _reduce_scatter_cotangent(g, attrs),
     doc="The parts along the first axis that belong to this process, combined over all processes of a group.",
-)
-all_to_all_op: OpDef = define(
-    name="all_to_all",
-    attrs=MEMBERS,
-    infer=_exchanged,
-    eval=_all_to_all,
-    emit=_native("Ialltoall"),
-    vjp=_first(lambda g, attrs: communicate(all_to_all_op, g, **_members(attrs))),
-    batch=_together(takes=True, gives=True),
-    jvp=_pushed,
-    promote=keep,
-    stateful=True,
-    fails=True,
-    exchanges=True,
+)  # fmt: skip
+all_to_all_op: OpDef = _exchange(
+    "all_to_all", "Ialltoall", result=_exchanged, batch=_together(takes=True, gives=True),
+    vjp=lambda g, attrs: communicate(all_to_all_op, g, **_members(attrs)),
     doc="Part i along the first axis goes to process i; the result has the parts that came, in the processes' order.",
-)
+)  # fmt: skip
 
 
 def _broadcast_cotangent(g: Any, attrs: Any) -> Any:
@@ -317,10 +237,9 @@ def _reduce_scatter_cotangent(g: Any, attrs: Any) -> Any:
 
 # what processes that train one model exchange -------------------------------------------------------------------------
 
-# What processes that train one model exchange: gradients, which they add, and parameters, which may have an owner each.
-#
-# All of it is written in the exchanges of `communication.py`, so it serves tensors of every mode. ZeRO divides the state of an
-# optimizer: the owner of a parameter keeps its slots, updates it, and gives it to the others.
+# Gradients, which they add, and parameters, which may have an owner each. All of it is written in the exchanges above, so it
+# serves tensors of every mode. ZeRO divides the state of an optimizer: the owner of a parameter keeps its slots, updates it,
+# and gives it to the others.
 #
 # Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models" (2020).
 

@@ -11,12 +11,11 @@ from ..base.dtypes import COMPLEX_OF, PART_OF
 from ..base.types import TensorType, broadcast_shapes, complex_with, get_default_dtype, to_float, type_of
 from ..errors import DTypeError, ShapeError
 from ..ir import Layout, OpDef, Pointwise, define
-from .batching import aligned, leading, linear
 from .complex_parts import sign
 from .operands import dtype_of, operand, promoted
 from .operators import F, Tensor, apply, composite, enter_as, in_format, torch_function
 from .over_complex import OWN, by_parts
-from .rules import unbroadcast
+from .rules import aligned, leading, linear, unbroadcast
 
 # records ----------------------------------------------------------------------------------------------------------------
 

@@ -16,13 +16,12 @@ import numpy as np
 from ..base.types import ADDRESSES, Shape, TensorType
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, Order, Routine, define
-from . import attributes as at
 from . import convolution_tables
-from .batching import convolved, input_cotangents, multilinear, weight_cotangents
+from . import rules as at
 from .leaves import fits
+from .operands import CHANNELS_LAST, Pair, size_text
 from .operators import apply, as_images, image_eval
-from .rules import of_products
-from .settings import CHANNELS_LAST, Pair, size_text
+from .rules import convolved, input_cotangents, multilinear, of_products, weight_cotangents
 
 # shapes ---------------------------------------------------------------------------------------------------------------
 

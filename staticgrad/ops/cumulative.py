@@ -26,10 +26,9 @@ from ..base.types import (
 )
 from ..errors import ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, OverComplex, Reduction, Routine, Scratch, define
-from . import attributes as at
 from . import complex_parts as parts
 from . import return_types
-from .batching import linear
+from . import rules as at
 from .operands import dtype_of, ndim_of
 from .operators import (
     F,
@@ -46,6 +45,7 @@ from .operators import (
 )
 from .ordering import along, with_axis, without_axis
 from .reductions import ADD, axis_of_scalar, reduced, spread, widened
+from .rules import linear
 from .shaping import backwards
 
 # sums -----------------------------------------------------------------------------------------------------------------

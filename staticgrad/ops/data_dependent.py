@@ -10,13 +10,12 @@ import numpy as np
 from ..base.types import FLOATING, TensorType, bool_, float64, int64, normalize_axis, shape_text
 from ..errors import ArgumentError, DataDependentError, DTypeError, ShapeError, UnknownExtentError
 from ..ir import define
-from . import attributes as at
 from . import return_types
-from .batching import one_by_one
+from . import rules as at
 from .operands import integer, ndim_of, operand
 from .operators import F, Operators, Symbol, Tensor, apply, concrete, frontends, is_tensor, torch_function
 from .over_complex import LINEAR
-from .rules import keep
+from .rules import keep, one_by_one
 from .sized import columns, counts_of, different, in_graph, masked, nonzero_op, runs
 
 REMEDIES = {

@@ -19,14 +19,14 @@ from ..base.interpreter import module
 from ..base.types import TensorType, normalize_axis, part_dtype, shape_text, to_float
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Attribute, Call, Layout, Native, Node, OpDef, Routine, Scratch, define
-from . import attributes as at
-from .batching import linear
+from . import rules as at
 from .complex_numbers import complex_dtype
+from .indexing import cut
 from .operands import dtype_of, extent, integer, ndim_of, operand
 from .operators import F, Operators, Tensor, apply, as_array, spelled, state, torch_function
 from .over_complex import OWN
 from .padding import pad
-from .slicing import cut
+from .rules import linear
 
 FFT: dict[str, Callable[..., Any]] = {}
 """The functions of `staticgrad.fft`."""

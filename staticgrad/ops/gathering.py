@@ -31,11 +31,10 @@ from ..ir import (
     define,
     enter,
 )
-from . import attributes as at
-from .batching import added, bags, checked, gathered, linear, same_for_all, scattered
+from . import rules as at
 from .leaves import fits
 from .operators import Array, F, Symbol, Tensor, append, apply, public
-from .rules import keep, unbroadcast
+from .rules import added, bags, checked, gathered, keep, linear, same_for_all, scattered, unbroadcast
 from .sparse_rows import note
 
 ADDED = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32), np.dtype(np.int64))

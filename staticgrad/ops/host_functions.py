@@ -14,13 +14,12 @@ from ..base.interpreter import module
 from ..base.types import FLOATING, category, finfo, promote, to_float
 from ..errors import ArgumentError, DTypeError, GradientError
 from ..ir import OpDef, OverComplex, define
-from . import attributes as at
 from . import complex_parts as parts
-from .batching import aligned
+from . import rules as at
 from .operands import dtype_of, integer, operand, promoted
 from .operators import F, Tensor, apply, composite, torch_function
 from .over_complex import holomorphic
-from .rules import Rule, by_number, compared, elementwise, elementwise_op, floating, unbroadcast
+from .rules import Rule, aligned, by_number, compared, elementwise, elementwise_op, floating, unbroadcast
 
 
 @torch_function(np.fmod, inplace=True)

@@ -9,7 +9,7 @@ import numpy as np
 from ..base.types import Shape, TensorType, shape_text, type_of
 from ..errors import DTypeError, ShapeError
 from ..ir import REGISTRY, Attribute, Cell, Effect, Leaf, Literal, View, define
-from . import attributes as at
+from . import rules as at
 
 
 def _no_eval(*arrays: np.ndarray, **attrs: Any) -> np.ndarray:

@@ -11,7 +11,6 @@ import numpy as np
 from ..base.types import TensorType, broadcast_shapes, shape_text
 from ..errors import ShapeError
 from ..ir import Call, Gemm, Layout, Native, Node, Routine, collapse, define
-from .batching import multilinear, multiplied
 from .operands import ndim_of
 from .operators import (
     F,
@@ -27,7 +26,7 @@ from .operators import (
     tensor_method,
     torch_function,
 )
-from .rules import of_products, unbroadcast
+from .rules import multilinear, multiplied, of_products, unbroadcast
 from .shaping import expand_dims_op, squeeze_op
 
 

@@ -1,19 +1,22 @@
-"""Questions that functions of tensors ask of their operands: dtype, axes, extents. Operands of loops by their roles, for the
-op's record, its gradient and the compiler."""
+"""Questions that functions of tensors ask of their operands, and settings that they bring to one form.
+
+What dtype do `x` and 2.0 have together, which axis is -1, what are `stride=2` and `padding="same"` for two axes? Operands of
+loops have roles, which the op's record, its gradient and the compiler find here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..base import dtypes
-from ..base.types import INEXACT, TensorType, is_scalar, normalize_axis, promote, shape_text
+from ..base.types import INEXACT, Shape, TensorType, is_scalar, normalize_axis, promote, shape_text
 from ..errors import ArgumentError, DTypeError, ShapeError, StaticgradError, UnknownExtentError
 from ..ir import REGISTRY, Subgraph
-from .operators import Lifted, Operators, Symbol, append, as_array, frontends
+from .operators import F, Lifted, Operators, Symbol, Tensor, TensorLike, append, as_array, frontends
 from .operators.unknown_numbers import UnknownNumber
 
 
@@ -23,9 +26,9 @@ def dtype_of(x: Any) -> np.dtype:
     return given.dtype if hasattr(given, "dtype") else as_array(given).dtype
 
 
-def operand(x: Any) -> Any:
-    """A tensor as it is, anything else as an array."""
-    return x if isinstance(x, Operators) else as_array(x)
+def operand(x: TensorLike) -> Tensor:
+    """A tensor as it is, anything else as an array, which has the attributes of a tensor that functions read."""
+    return x if isinstance(x, Operators) else cast("Tensor", as_array(x))
 
 
 def inexact(x: Any, text: str) -> Any:
@@ -156,3 +159,72 @@ def trip_count(length: Any, stacks: Sequence[TensorType]) -> Any:
             )
         known = n if known is None else known
     return known
+
+
+# settings of convolutions, pooling and padding: numbers per axis, padding, batches ------------------------------------
+
+Pair = tuple[int, int]
+
+CHANNELS_LAST = (0, 2, 3, 1)
+"""The other order of the axes of images (n, c, h, w) in memory, the slowest first."""
+LARGE = 2**31
+"""Settings are below this: places of windows are sums and products of two of them, in 64 bits."""
+
+
+def size_text(shape: Shape) -> str:
+    """`[2, 3]`, as PyTorch writes sizes."""
+    return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
+
+
+def whole_numbers(name: str, value: Any, axes: int) -> tuple[int, ...]:
+    """One integer for each axis, from an integer or a sequence. Raises ArgumentError."""
+    values = tuple(value) if isinstance(value, Iterable) else (value,)
+    if len(values) == 1:
+        values *= axes
+    if len(values) != axes or any(isinstance(v, bool) or not isinstance(v, (int, np.integer)) for v in values):
+        raise ArgumentError(
+            f"expected {name} to be a single integer value or a list of {axes} values to match the convolution "
+            f"dimensions, but got {name}={list(values)}"
+        )
+    if any(abs(v) >= LARGE for v in values):
+        raise ArgumentError(f"{name} has to be below 2**31, got {list(values)}")
+    return tuple(int(v) for v in values)
+
+
+def positive_numbers(name: str, value: Any, axes: int) -> tuple[int, ...]:
+    """As `whole_numbers`, all above 0."""
+    values = whole_numbers(name, value, axes)
+    if any(v <= 0 for v in values):
+        raise ArgumentError(f"non-positive {name} is not supported", f"got {name}={value}")
+    return values
+
+
+def padding_of(value: Any, kernel: Shape, stride: tuple[int, ...], dilation: tuple[int, ...]) -> tuple[Pair, ...]:
+    """(before, after) of each axis, from PyTorch's padding: integers, "valid" or "same"."""
+    axes = len(stride)
+    if isinstance(value, str):
+        if value == "valid":
+            return ((0, 0),) * axes
+        if value != "same":
+            raise ArgumentError(f"Invalid padding string: {value!r}", "use 'valid', 'same' or integers")
+        if any(s != 1 for s in stride):
+            raise ArgumentError("padding='same' is not supported for strided convolutions")
+        if None in kernel:
+            raise ShapeError("padding='same' needs weights of known extents")
+        totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
+        return tuple((t // 2, t - t // 2) for t in totals)
+    values = whole_numbers("padding", value, axes)
+    if any(v < 0 for v in values):
+        raise ArgumentError("negative padding is not supported", f"got padding={value}")
+    return tuple((v, v) for v in values)
+
+
+def batched(name: str, x: Tensor, axes: int) -> tuple[Tensor, bool]:
+    """x with a batch axis, and whether it lacked one. Raises ShapeError."""
+    if len(x.shape) not in (axes + 1, axes + 2):
+        raise ShapeError(
+            f"Expected {axes + 1}D (unbatched) or {axes + 2}D (batched) input to {name}, but got input of size: "
+            f"{size_text(x.shape)}"
+        )
+    lacked = len(x.shape) == axes + 1
+    return (F.expand_dims(x, 0) if lacked else x), lacked

@@ -15,9 +15,8 @@ from ..base.dtypes import SHORT
 from ..base.types import FLOATING, TensorType, bool_, int64, normalize_axis, shape_text
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, Routine, define
-from . import attributes as at
 from . import return_types
-from .batching import searched
+from . import rules as at
 from .gathering import along_op
 from .operands import dtype_of, integer, ndim_of, operand
 from .operators import (
@@ -35,6 +34,7 @@ from .operators import (
     torch_function,
 )
 from .reductions import OVER, argmax_op, argmin_op, positions, reduced, shared_by_equals
+from .rules import searched
 
 # sort -----------------------------------------------------------------------------------------------------------------
 

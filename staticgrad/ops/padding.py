@@ -9,9 +9,9 @@ import numpy as np
 
 from ..base.types import TensorType, is_number
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
+from .operands import operand, size_text, whole_numbers
 from .operators import F, Tensor, TensorLike, apply, composite, spelled
 from .pointwise import saving_op
-from .settings import operand, size_text, whole_numbers
 from .shaping import backwards
 
 MODES = ("constant", "reflect", "replicate", "circular")

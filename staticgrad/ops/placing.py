@@ -15,14 +15,14 @@ import numpy as np
 from ..base.types import INEXACT, TensorType, bool_, broadcast_shapes, int64, is_scalar, normalize_axis, shape_text
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Call, Copy, Layout, Native, Node, OpDef, Routine, define
-from .batching import linear, replaced
 from .gathering import along_op, bounded, gather_op, index_add_op, rows_infer, scatter_along_op, scatter_op
+from .indexing import WHOLE, cut, written_op
 from .indexing import _as_index as as_index
 from .operands import dtype_of, extent, extents, in_mode_of, integer, ndim_of, number_in
 from .operators import F, Operators, Tensor, apply, as_array, is_tensor, routed, torch_function
 from .rearranging import movedim
+from .rules import linear, replaced
 from .scatter_reductions import reduced, reducible
-from .slicing import WHOLE, cut, written_op
 
 # rows that are replaced by others, in place where nobody else reads them ---------------------------------------------
 

@@ -32,9 +32,8 @@ from ..base.types import (
 )
 from ..errors import DivisionError, DTypeError
 from ..ir import Call, Expand, Layout, Native, Node, OpDef, OverComplex, Pointwise, Range, Routine, define
-from . import attributes as at
 from . import complex_parts as parts
-from .batching import aligned, leading, linear
+from . import rules as at
 from .gathering import index_check
 from .operands import brought, dtype_of
 from .operators import (
@@ -62,6 +61,7 @@ from .operators import (
 )
 from .over_complex import HOLOMORPHIC, holomorphic
 from .rules import (
+    aligned,
     arithmetic,
     binary,
     boolean,
@@ -71,6 +71,8 @@ from .rules import (
     elementwise_op,
     floating,
     keep,
+    leading,
+    linear,
     numeric,
     scaling,
     unbroadcast,

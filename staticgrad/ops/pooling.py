@@ -17,13 +17,12 @@ from ..base.dtypes import SHORT
 from ..base.types import FLOATING, TensorType, shape_text
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, OpDef, Order, Routine, Scratch, define
-from . import attributes as at
-from .batching import folded, linear
+from . import rules as at
 from .leaves import fits
+from .operands import CHANNELS_LAST, Pair
 from .operators import apply, as_images, image_eval
 from .pointwise import saved_with
-from .rules import floating, numeric
-from .settings import CHANNELS_LAST, Pair
+from .rules import floating, folded, linear, numeric
 
 # the largest ----------------------------------------------------------------------------------------------------------
 

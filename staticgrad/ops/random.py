@@ -22,7 +22,7 @@ from ..base.interpreter import lock
 from ..base.types import TensorType, int64
 from ..errors import ArgumentError
 from ..ir import REGISTRY, Cell, Graph, OpDef, Pointwise, define
-from . import attributes as at
+from . import rules as at
 from .operators import F, Symbol, append, apply, check_change, frontends, state
 from .rules import keep
 

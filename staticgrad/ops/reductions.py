@@ -25,8 +25,7 @@ from ..base.types import (
 )
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Expand, Extent, Node, OpDef, Range, Reduction, define
-from . import attributes as at
-from .batching import linear, same_for_all
+from . import rules as at
 from .operands import dtype_of, inexact, ndim_of
 from .operators import (
     NOBODY,
@@ -47,7 +46,7 @@ from .operators import (
     tensor_method,
     with_example,
 )
-from .rules import boolean, floating, keep, over_axes
+from .rules import boolean, floating, keep, linear, over_axes, same_for_all
 
 Axes = tuple[int, ...]
 
@@ -346,7 +345,7 @@ def reducer(
     op: OpDef, doc: str, *twins: Callable[..., Any], name: str = "", example: str = "", cached: Cached = as_it_is
 ) -> None:
     """Make the op a public function in `F`, which these functions of NumPy reach too. example: "call -> result". cached: see
-    `ops/operators/cached_calls.py`."""
+    `ops/operators/spelling.py`."""
     name = name or op.name
 
     def function(

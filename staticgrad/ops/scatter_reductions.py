@@ -16,13 +16,13 @@ from ..base.dtypes import SHORT
 from ..base.types import TensorType, int64, shape_text
 from ..errors import DTypeError, ShapeError
 from ..ir import Attribute, Call, Copy, Layout, Native, Node, OpDef, Routine, Scratch, define
-from . import attributes as at
-from .batching import leading
+from . import rules as at
 from .gathering import ADDED, COLUMNS, check_index, fits_along, scatter_along_op
 from .leaves import fits
 from .operators import F, apply
 from .ordering import along
 from .over_complex import HOLOMORPHIC
+from .rules import leading
 
 UFUNCS: dict[str, np.ufunc] = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 REDUCTIONS = (*UFUNCS, "last")

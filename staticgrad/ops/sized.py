@@ -14,13 +14,12 @@ import numpy as np
 from ..base.types import FLOATING, TensorType, bool_, broadcast_shapes, float64, int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OpDef, define
-from . import attributes as at
-from .batching import one_by_one
+from . import rules as at
 from .gathering import bounded, index_add_op
 from .operands import ndim_of, operand
 from .operators import F, Symbol, apply, concrete
 from .over_complex import LINEAR
-from .rules import keep
+from .rules import keep, one_by_one
 
 
 def in_graph(*operands: Any) -> bool:

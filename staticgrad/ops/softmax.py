@@ -10,7 +10,7 @@ import numpy as np
 from ..base.types import Axis, DTypeLike, normalize_axes
 from ..errors import DTypeError
 from ..ir import Expand, Node, define
-from . import attributes as at
+from . import rules as at
 from .operands import ndim_of
 from .operators import (
     F,

@@ -17,7 +17,7 @@ from ..base.types import as_shape, get_default_dtype, int64, normalize_axes, nor
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, IndexRangeError, ShapeError, UnsupportedError
 from .data_dependent import made
 from .operators import F, Operators, Tensor, frontends, is_tensor, torch_function
-from .operators.sizes import Size
+from .operators.dispatch import Size
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
@@ -299,7 +299,7 @@ def _indented(x: Any, before: str) -> str:
 
 
 def called(name: str, *args: Any, **named: Any) -> Any:
-    """A function of sparse tensors. Raises UnsupportedError for one that there is not."""
+    """Call a function of sparse tensors. Raises UnsupportedError where sparse tensors have no such function."""
     found = RULES.get(name.strip("_") if name.startswith("__") else name)
     if found is None:
         raise UnsupportedError(

@@ -15,8 +15,8 @@ import numpy as np
 from ..base.types import TensorType, int64
 from ..errors import ShapeError
 from ..ir import REGISTRY, Call, Layout, Native, Node, Routine, Scratch, define
-from .batching import one_by_one
 from .operators import F, Symbol, apply
+from .rules import one_by_one
 
 noted: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
 """By id of the array: the array, and positions of rows, in any order and repeated."""

@@ -29,7 +29,7 @@ from ..errors import ArgumentError, GradientError, GraphError, NoDataError, Shap
 from ..nn.parameter import clear_gradients
 from ..ops.operators import F, MetaTensor, Output, Symbol, check_change, frontends, state
 from ..ops.operators import Tensor as AnyTensor
-from ..ops.operators.meta import MEMORY
+from ..ops.operators.lifted import MEMORY
 from ..tracing.after_run import guard_read
 from .groups import (
     TITLES,

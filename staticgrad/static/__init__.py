@@ -2,9 +2,8 @@
 
 from .capture import capture
 from .dependencies import Operation, control_dependencies, get_default_session, group, identity, no_op
-from .differentiate import gradients
 from .feeds import constant, placeholder
-from .graphs import Graph, get_default_graph, reset_default_graph
+from .graphs import Graph, get_default_graph, gradients, reset_default_graph
 from .session import Session
 from .variables import (
     GraphKeys,

@@ -18,10 +18,8 @@ from ..base.communicators import Communicator, group, owners
 from ..base.interpreter import rlock
 from ..base.tables import Bounded
 from ..base.types import Shape, UnrankedType, shape_text
-from ..compiler.execute.fastcall import Spec, address, declined, fast_path
-from ..compiler.execute.many_runs import Steps, listed, numbered, places, stacked
-from ..compiler.passes.functionalize import FunctionalGraph
-from ..compiler.passes.specialize import shape_leaf
+from ..compiler.execute.fastcall import Spec, Steps, address, declined, fast_path, listed, numbered, places, stacked
+from ..compiler.passes.specialize import FunctionalGraph, shape_leaf
 from ..compiler.program import PLANS, Program, begin
 from ..compiler.runtime.plan_memory import room
 from ..eager.grad_mode import Mode, anomaly_begins, watches_nan
@@ -153,7 +151,7 @@ class Runner:
         self.ready, self.fast_path = False, NO_FAST_PATH
 
     def run_steps(self, arrays: list[np.ndarray], addresses: np.ndarray, ids: bool, before: int) -> list[np.ndarray] | None:
-        """Run on arrays at `addresses` (see `execute/many_runs.py`) of the shapes of `arrays`; returns stacked results.
+        """Run on arrays at `addresses` (see `execute/fastcall.py`) of the shapes of `arrays`; returns stacked results.
         Returns None, with nothing done, where runs have to be done one by one. before: number of runs already done."""
         state = self.values
         with state.lock:

@@ -16,14 +16,14 @@ from ..base.types import int64
 from ..eager.grad_mode import set_grad_enabled
 from ..errors import StaticgradError, TraceError
 from ..ir import Node, Region
-from ..ir.subgraph import interpret
-from ..ops.decisions import DecisionMissed, decision_op
+from ..ir.graph import interpret
+from ..ops.custom_gradient import DecisionMissed, decision_op
 from ..ops.operators import F, state
 from ..ops.random import generator
 from .traced import Traced
 
 if TYPE_CHECKING:
-    from ..compiler.passes.functionalize import FunctionalGraph
+    from ..compiler.passes.specialize import FunctionalGraph
     from .tracer import Tracer
 
 MOST = 32

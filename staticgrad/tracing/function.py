@@ -15,14 +15,13 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from ..base.communicators import Agreed
-from ..base.interpreter import lock
-from ..base.libraries import by_value
+from ..base.interpreter import by_value, lock
 from ..compiler.passes.rematerialize import check_budget
 from ..compiler.passes.rewrite import Pass, check_passes
 from ..compiler.passes.specialize import check_numerics
 from ..eager.grad_mode import modes, watches_nan
 from ..errors import AnomalyError, DataDependentError, GraphError, StaticgradError, TraceError
-from ..ops.decisions import DecisionMissed
+from ..ops.custom_gradient import DecisionMissed
 from ..ops.operators import Array, frontends, state
 from .arguments import CallArguments, Keywords, own_code, spread
 from .decisions import RoadRaises, outcomes_of
@@ -36,7 +35,7 @@ from .step_loop import FALLBACK, loop
 if TYPE_CHECKING:
     import networkx as nx
 
-    from ..compiler.execute.explanation import Explanation
+    from ..compiler.execute.explain import Explanation
     from ..compiler.execute.plan import Plan
     from ..compiler.execute.profile import Profile
     from ..ir import Graph

@@ -23,14 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from ..base import logs
+from ..base import interpreter
 from ..base.devices import device
 from ..base.dtypes import ANY_DTYPE
 from ..base.types import finfo, iinfo
 from ..eager.tensor import Tensor
 from ..errors import PACKAGE_DIR, TraceError, Where
 from ..ops.operators import F, Symbol
-from ..ops.operators.sizes import Size
+from ..ops.operators.dispatch import Size
 from .containers import each, pairs
 from .guards import MISSING, asks_user, body_of, has, is_a, look_up, namespace, order_of, own_value, static
 from .observer.access_log import AccessLog
@@ -504,7 +504,7 @@ def warn_of_unknown_state(name: str, error: UnknownState) -> None:
     if not _warned:
         _warned.add(name)
         what = str(error).partition("\n")[0]
-        logs.warn(
+        interpreter.warn(
             f"{name} runs in segments, with its Python in each call: {what}. So do other functions of which that holds", 5
         )
 

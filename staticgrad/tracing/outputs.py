@@ -17,7 +17,7 @@ from ..eager.tape import touch
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError
 from ..ops.operators import F, Symbol, frontends, state
-from ..ops.operators.sizes import Size
+from ..ops.operators.dispatch import Size
 from ..ops.operators.unknown_numbers import Expression, UnknownNumber
 from ..ops.pytree import Container, dict_like, ordered
 from .effects import Former

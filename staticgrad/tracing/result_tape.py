@@ -19,9 +19,8 @@ from ..autodiff import requests
 from ..autodiff.reverse import gradients
 from ..base.interpreter import rlock
 from ..base.types import TensorType
-from ..compiler.passes.functionalize import FunctionalGraph, functionalize
-from ..compiler.passes.symbolic_extents import Conditions, Filler
-from ..compiler.passes.symbolic_program import SymbolicProgram
+from ..compiler.passes.specialize import FunctionalGraph, functionalize
+from ..compiler.passes.symbolic_extents import Conditions, Filler, SymbolicProgram
 from ..compiler.program import Program
 from ..eager.grad_mode import INFERRED, Inference, modes, set_grad_enabled
 from ..eager.tape import Record, edge, tick

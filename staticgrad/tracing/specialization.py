@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..base.types import TensorType, shape_text
-from ..compiler.execute.fastcall import Spec
-from ..compiler.execute.many_runs import Steps
-from ..compiler.passes.functionalize import FunctionalGraph
+from ..compiler.execute.fastcall import Spec, Steps
 from ..compiler.passes.rewrite import Pass
+from ..compiler.passes.specialize import FunctionalGraph
 from ..compiler.passes.symbolic_extents import Filler, now
+from ..compiler.plan_store import Templates
 from ..compiler.program import Program
-from ..compiler.templates import Templates
 from ..eager.calls.kernels import copied_as_it_lies
 from ..eager.grad_mode import INFERRING, modes, watches_nan
 from ..eager.sparse_gradients import sparse_gradient_of
@@ -25,7 +24,7 @@ from ..eager.tape import tick, touch
 from ..eager.tensor import Structure, Tensor, wrap
 from ..errors import GraphError, StaticgradError, TraceError
 from ..ir import REGISTRY, Cell, Node, failing
-from ..ops.decisions import decision_op
+from ..ops.custom_gradient import decision_op
 from ..ops.operators import Symbol, append
 from .arguments import ArrayKey, CallArguments, inference
 from .effects import Former

@@ -7,13 +7,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from types import NoneType
 from typing import Any
 
-from ..base import logs
+from ..base import interpreter
 from ..compiler.passes.rematerialize import check_budget
 from ..compiler.passes.rewrite import Pass, check_passes
 from ..compiler.passes.specialize import check_numerics
 from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
+from ..compiler.plan_store import Templates
 from ..compiler.program import begin
-from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..errors import DataDependentError, DTypeError, StaticgradError, TraceError
 from ..ops.operators import Symbol
@@ -323,13 +323,13 @@ class SpecializationCache:
             specialization = self._traced(call, places, road=road)
         self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome) if x))
         why = self.recompiles[-1]
-        logs.info("%s: %s", self.name, why)
+        interpreter.info("%s: %s", self.name, why)
         if changed:
             self.moving += 1
             if self.moving == MOVING and self.on_break == "split":
                 raise TraceError(f"it reads state that it changes itself ({why})")
             if self.moving == MOVING:
-                logs.warn(
+                interpreter.warn(
                     f"{self.name} has been traced {MOVING} times because it reads state that it changes itself ({why}): keep "
                     "it in a tensor, which is read and written without a trace, or don't compute with it",
                     4,
@@ -340,10 +340,10 @@ class SpecializationCache:
             self.newest = specialization
             if self.lonely >= MOVING and self.on_break == "split":
                 anew = f"was traced anew in each of its latest {MOVING} calls"
-                logs.warn(f"{self.name} {anew}, so it runs in parts now ({why})", 4)
+                interpreter.warn(f"{self.name} {anew}, so it runs in parts now ({why})", 4)
                 raise TraceError(f"it {anew} ({why})")
         if self.traces == OFTEN and not repeated:
-            logs.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", 4)
+            interpreter.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", 4)
         self.specializations.setdefault(call.key, []).insert(0, specialization)
         if sum(map(len, self.specializations.values())) > MOST:
             self._forget()

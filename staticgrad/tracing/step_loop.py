@@ -13,9 +13,8 @@ import numpy as np
 from ..base.types import shape_text
 from ..compiler.backend import abi as t
 from ..compiler.backend.abi import FASTCALL, HEADER
-from ..compiler.execute import many_runs
-from ..compiler.execute.fastcall import Box, address, block, fast_call, fast_path
-from ..compiler.execute.many_runs import numbered, places, told
+from ..compiler.execute import fastcall
+from ..compiler.execute.fastcall import Box, address, block, fast_call, fast_path, numbered, places, told
 from ..eager.grad_mode import INFERRED, INFERRING, modes
 from ..eager.tensor import PublicTensor, Structure, Tensor, wrap
 from ..errors import ArgumentError, StaticgradError
@@ -95,7 +94,7 @@ def _stacked(function: AnyCompiled, parts: Sequence[Any]) -> Any:
         numbers = function.segmented is not None or (function.latest is not None and function.latest.results.numbers)
         return stacked(ones, None if rest is None else rest.value, numbers) if ones else rest.value  # type: ignore[union-attr]
 
-    return many_runs.stacked(count, together, one, joined)
+    return fastcall.stacked(count, together, one, joined)
 
 
 class Rest(NamedTuple):
@@ -125,7 +124,7 @@ def _listed(function: AnyCompiled, batches: Iterable[Any]) -> list[Any]:
         return [specialization.built([wrap(value[k, ...]) for value in values], given[k]) for k in range(count)]
 
     prepare = _arguments if isinstance(batches, Sequence) else _kept
-    return many_runs.listed(batches, prepare, together, partial(_one, function))
+    return fastcall.listed(batches, prepare, together, partial(_one, function))
 
 
 def _arguments(batch: Any) -> tuple[tuple[Any, ...], int]:

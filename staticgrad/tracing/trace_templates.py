@@ -11,9 +11,8 @@ from collections.abc import Hashable, Mapping, Set
 from typing import Any
 
 from ..base.types import Shape, TensorType
-from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
-from ..compiler.passes.symbolic_program import SymbolicProgram
-from ..compiler.templates import KEPT, VAIN
+from ..compiler.passes.symbolic_extents import Conditions, SymbolicProgram, Unfollowed
+from ..compiler.plan_store import KEPT, VAIN
 from ..eager.grad_mode import modes
 from .arguments import ArrayKey, CallArguments
 from .specialization import Specialization

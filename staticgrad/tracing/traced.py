@@ -19,7 +19,7 @@ from ..ir import Graph, Node
 from ..ops.indexing import as_read
 from ..ops.operators import Count, F, GradFn, Index, Size, Symbol, TensorLike, count_of, misuse, retained, span_of, state
 from ..ops.operators import Tensor as AnyTensor
-from ..ops.operators.memory import in_rows
+from ..ops.operators.symbols import in_rows
 from ..ops.pointwise import stop_gradient_op
 from .observer.python_types import IGNORED, origin_of
 

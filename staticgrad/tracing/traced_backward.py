@@ -19,8 +19,8 @@ from ..eager.tape import of_leaf
 from ..eager.tensor import Tensor, wrap
 from ..errors import Where
 from ..ir import Cell, Node, Region
-from ..ops.broadcasting import broadcast_like_op
 from ..ops.operators import F, Symbol, as_array, flows
+from ..ops.shaping import broadcast_like_op
 from .traced import Leaf, LostValue, Traced, memory_node
 
 if TYPE_CHECKING:

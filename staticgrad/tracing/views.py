@@ -21,7 +21,7 @@ from ..errors import IndexRangeError, ShapeError
 from ..ir import Layout, Node, OpDef, View
 from ..ops.indexing import as_read
 from ..ops.operators import F, Symbol, apply, misuse
-from ..ops.operators.memory import order_in_memory, reshaped
+from ..ops.operators.symbols import order_in_memory, reshaped
 from ..ops.placing import written
 from ..ops.sized import positions_op
 from .sharing import share

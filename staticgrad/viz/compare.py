@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.libraries import is_installed
+from ..base.interpreter import is_installed
 from ..errors import ArgumentError, GradientError, StaticgradError
 from .compared_modes import Case, Found, leaves_of, restored, run_compiled, run_eager, run_session, timed
 from .comparison import Comparison, Mode, differences

@@ -18,7 +18,7 @@ from ..autodiff import requests
 from ..base.types import INEXACT
 from ..compiler.backend.kernel_cache import Counters
 from ..compiler.execute.plan import Plan
-from ..compiler.passes.functionalize import FunctionalGraph
+from ..compiler.passes.specialize import FunctionalGraph
 from ..compiler.runtime.plan_memory import give_up_spare
 from ..eager import Tensor, generator, grad, manual_seed
 from ..eager.tape import touch

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base.files import replacing
-from ..base.libraries import MissingExtra
+from ..base.interpreter import MissingExtra
 from ..errors import ArgumentError
 from ..ir import Graph, Node
 from ..ir.text import FILLS, backward_part, kind_of, outputs_of, to_dot

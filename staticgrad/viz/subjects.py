@@ -18,7 +18,7 @@ from .grouping import by_kernel, by_module, groups_of, titles
 if TYPE_CHECKING:
     import networkx as nx
 
-    from ..compiler.execute.explanation import Explanation, PlanDifference
+    from ..compiler.execute.explain import Explanation, PlanDifference
     from ..compiler.execute.plan import Plan
     from ..compiler.execute.profile import Profile
     from ..tracing import CompiledFunction

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from staticgrad.autodiff.reverse import gradients
-from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.graph import interpret
 from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench
 from tests.helpers import assert_close, directional

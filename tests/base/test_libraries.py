@@ -8,8 +8,8 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import interchange
-from staticgrad.base import libraries
-from staticgrad.base.libraries import MissingExtra, need
+from staticgrad.base import interpreter
+from staticgrad.base.interpreter import MissingExtra, need
 from tests.helpers import raised
 
 
@@ -36,6 +36,6 @@ def test_a_part_that_needs_a_missing_library_says_so_on_use(name: str, library: 
     monkeypatch.delitem(sys.modules, f"staticgrad.{name}", raising=False)
     monkeypatch.delitem(vars(sg), name, raising=False)
     monkeypatch.delitem(vars(interchange), name, raising=False)
-    monkeypatch.setattr(libraries.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(interpreter.importlib.util, "find_spec", lambda name: None)
     with raised(MissingExtra, f"{library} is not installed"):
         use(getattr(sg, name))

@@ -24,7 +24,7 @@ def child_of_fork(check):
 """
 
 PLANS = """
-from staticgrad.compiler.runtime import threads
+from staticgrad.compiler.runtime import loader
 
 a = np.random.default_rng(0).standard_normal((400, 400)).astype("f4")
 loss = lambda x: (x @ x).sum() + sg.tanh(x).sum()
@@ -33,7 +33,7 @@ x = sg.placeholder("float32", (400, 400))
 y, sess = loss(x), sg.Session()
 calls = lambda: step(a).item(), lambda: sess.run(y, {x: a})
 expected = [call() for call in calls]
-hold = threads.blas_hold()
+hold = loader.blas_hold()
 before = hold[1]
 over = []
 

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 import staticgrad as sg
-from staticgrad.base import logs
+from staticgrad.base import interpreter
 from tests.processes import ended, start
 
 
@@ -41,7 +41,7 @@ def test_plans_of_eager_operations_are_details(caplog):
 
 def test_a_warning_is_logged_once_and_not_printed_by_the_logger(caplog, capfd):
     with pytest.warns(RuntimeWarning, match="too often"):
-        logs.warn("too often", 1)
+        interpreter.warn("too often", 1)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert capfd.readouterr().err == ""
     assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("staticgrad").handlers)
@@ -52,7 +52,7 @@ def test_events_that_nobody_can_have_asked_for_import_no_logging(monkeypatch):
     program = """
         import sys
         import staticgrad as sg
-        from staticgrad.base import logs
+        from staticgrad.base import interpreter as logs
         sg.compile(lambda x: x + 1)(sg.ones(2))
         assert "logging" not in sys.modules
         import logging

@@ -13,16 +13,16 @@ from staticgrad.base.types import TensorType
 from staticgrad.compiler.backend import kernel_cache
 from staticgrad.compiler.execute.explain import instructions_of
 from staticgrad.compiler.execute.plan import Plan
-from staticgrad.compiler.passes.functionalize import functionalize
+from staticgrad.compiler.passes.specialize import functionalize
 from staticgrad.compiler.pipeline import compile_plan
 from staticgrad.compiler.program import Program
 from staticgrad.eager.calls.kernels import OFF
 from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import REGISTRY, Cell, Graph, Node, OpDef
-from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.graph import interpret
 from staticgrad.ir.text import verify
 from staticgrad.operators import F, Symbol, append, apply
-from staticgrad.ops.attributes import axis_of
+from staticgrad.ops.rules import axis_of
 from tests.helpers import assert_close
 from tests.interpreter import RUNTIME
 

@@ -215,9 +215,9 @@ def test_comments_are_not_part_of_a_kernel():
 
 def test_every_stage_is_well_formed_and_means_the_same():
     from staticgrad.base.types import TensorType
-    from staticgrad.compiler.passes.functionalize import functionalize
+    from staticgrad.compiler.passes.specialize import functionalize
     from staticgrad.compiler.pipeline import compile_plan
-    from staticgrad.ir.subgraph import interpret
+    from staticgrad.ir.graph import interpret
 
     with sg.Graph().as_default() as graph:
         x, y = sg.placeholder(sg.float32, [None, 64]), sg.placeholder(sg.int64, [None])

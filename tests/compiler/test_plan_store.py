@@ -15,7 +15,7 @@ from staticgrad.compat.tf1.slopes import softsign as tf1_softsign
 from staticgrad.compiler import pipeline, plan_store
 from staticgrad.compiler.backend import disk_cache, kernel_cache
 from staticgrad.compiler.execute.stored_plan import StoredPlan
-from staticgrad.compiler.runtime import threads
+from staticgrad.compiler.runtime import loader
 from staticgrad.eager.calls import kernels
 from staticgrad.eager.grad_mode import modes
 from staticgrad.ir import REGISTRY
@@ -442,7 +442,7 @@ def test_what_a_plan_says_does_not_depend_on_the_number_of_threads_by_then(passe
     def make():
         return sg.compile(lambda x, at: (sg.exp(x) @ sg.sin(x).T)[at].sum())
 
-    monkeypatch.setattr(threads, "_count", None)
+    monkeypatch.setattr(loader, "_count", None)
     x = np.ones((300, 200), "float32")
     make()(x, np.array([1, 2]))
     step = make()
@@ -451,7 +451,7 @@ def test_what_a_plan_says_does_not_depend_on_the_number_of_threads_by_then(passe
     if change == "affinity":
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(7)))
     else:
-        monkeypatch.setattr(threads, "_count", sg.get_num_threads() + 1)
+        monkeypatch.setattr(loader, "_count", sg.get_num_threads() + 1)
     with pytest.raises(sg.IndexRangeError, match=r"test_plan_store\.py"):
         step(x, np.array([1, 999]))
     assert "generated kernels" in str(step.plan.explain())

@@ -14,9 +14,9 @@ from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.base.types import TensorType
 from staticgrad.compiler.execute.plan import Plan
-from staticgrad.compiler.passes.functionalize import FunctionalGraph, functionalize
+from staticgrad.compiler.passes.specialize import FunctionalGraph, functionalize
 from staticgrad.compiler.pipeline import compile_plan, specialized_plan
-from staticgrad.compiler.templates import Templates
+from staticgrad.compiler.plan_store import Templates
 from staticgrad.tracing.specialization import Specialization
 from tests.compiler.helpers import without_machine_code
 from tests.helpers import sweep

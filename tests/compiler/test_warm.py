@@ -19,7 +19,7 @@ from staticgrad.__main__ import main
 from staticgrad.command_line import cache as typical_steps
 from staticgrad.compiler import kernels, warm
 from staticgrad.compiler.backend import disk_cache, kernel_cache
-from staticgrad.compiler.backend.machine_code import NOW, Wanted
+from staticgrad.compiler.backend.kernel_cache import NOW, Wanted
 from staticgrad.ops.convolution_tables import lanes_of
 from tests.helpers import load_no_kernels
 from tests.processes import ended, start

@@ -9,7 +9,7 @@ import staticgrad as sg
 from staticgrad.autodiff.reverse import gradients
 from staticgrad.compiler.backend.kernel_cache import Counters
 from staticgrad.compiler.execute.plan import Plan
-from staticgrad.compiler.runtime import threads
+from staticgrad.compiler.runtime import loader
 from staticgrad.interchange.graph_json import from_json, to_json
 from staticgrad.ir.text import to_text, verify
 from tests.compiler.helpers import Bench
@@ -71,7 +71,7 @@ def test_a_branch_interpreted_unjitted_and_compiled(value):
 @pytest.mark.parametrize("value", [-1.0, 1.0])
 def test_a_product_behind_a_branch_is_not_part_of_it(value, monkeypatch):
     """Threads share both products: they would meet once for the two."""
-    monkeypatch.setattr(threads, "_count", 2)
+    monkeypatch.setattr(loader, "_count", 2)
     bench = Bench()
     x, a, b = bench.feed(value=np.float32(value)), bench.feed(128, 128), bench.feed(128, 128)
     plan = bench.check(sg.cond(x > 0, lambda: a + b, lambda: a @ b), b @ a)

@@ -10,7 +10,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.eager import Tensor
 from staticgrad.eager.grad_mode import modes
-from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.graph import interpret
 from staticgrad.ir.text import verify
 from tests.helpers import assert_close
 

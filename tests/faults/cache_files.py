@@ -22,7 +22,7 @@ import numpy as np
 
 from staticgrad.compiler.backend import disk_cache as disk
 from staticgrad.compiler.backend import kernel_cache
-from staticgrad.compiler.backend.gemm_form import kernel
+from staticgrad.compiler.backend.abi import kernel
 from staticgrad.compiler.runtime import loader
 
 ROOT = os.geteuid() == 0

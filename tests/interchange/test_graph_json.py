@@ -13,7 +13,7 @@ from staticgrad.base.types import TensorType, float32, type_of
 from staticgrad.compiler.program import Program
 from staticgrad.errors import ArgumentError, GraphError, IndexRangeError, VerifyError, Where
 from staticgrad.ir import REGISTRY, Attribute, Cell, Graph, Literal, OpDef, literal
-from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.graph import interpret
 from staticgrad.ir.text import verify
 from staticgrad.ops.leaves import hyper
 from tests.fuzz_saving import fuzz

@@ -7,7 +7,7 @@ import pytest
 
 from staticgrad.errors import IndexRangeError
 from staticgrad.ir import REGISTRY
-from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.graph import interpret
 from staticgrad.operators import apply
 from tests.compiler.helpers import Bench
 

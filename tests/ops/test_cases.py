@@ -14,11 +14,11 @@ import staticgrad as sg
 from staticgrad.autodiff.reverse import gradients
 from staticgrad.base.types import StackType, TensorType, TupleType
 from staticgrad.compat.tf1 import slopes
-from staticgrad.compiler.passes.functionalize import functionalize
+from staticgrad.compiler.passes.specialize import functionalize
 from staticgrad.compiler.program import Program
 from staticgrad.eager import Tensor
 from staticgrad.ir import REGISTRY, Graph, Node
-from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.graph import interpret
 from staticgrad.ir.text import verify
 from staticgrad.operators import F, Symbol
 from tests.helpers import assert_close, directional, placeholders, rng_of

@@ -14,7 +14,7 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.operators import apply
-from staticgrad.ops.decisions import watch_op
+from staticgrad.ops.custom_gradient import watch_op
 
 MODES = {
     "default": {},

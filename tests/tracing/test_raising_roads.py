@@ -17,7 +17,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn, optim
-from staticgrad.ops.decisions import DecisionMissed
+from staticgrad.ops.custom_gradient import DecisionMissed
 from staticgrad.tracing.segments.runs import drop_held, printed_once
 from staticgrad.tracing.specialization import Specialization
 from staticgrad.tracing.specialization_cache import MOVING, ROADS, SpecializationCache

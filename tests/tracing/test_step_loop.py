@@ -16,7 +16,7 @@ import pytest
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
-from staticgrad.compiler.execute.many_runs import Steps
+from staticgrad.compiler.execute.fastcall import Steps
 from staticgrad.compiler.runtime import loader
 from staticgrad.eager import generator
 from staticgrad.errors import ArgumentError, IndexRangeError
@@ -391,7 +391,7 @@ def test_an_interrupt(monkeypatch: pytest.MonkeyPatch):
     x, y = np.ones((200_000, 5), np.float32), YS[0]
     step(x, y)
     program.tensors["total"].zero_()
-    monkeypatch.setattr("staticgrad.compiler.execute.many_runs.SECONDS", 0.02)
+    monkeypatch.setattr("staticgrad.compiler.execute.fastcall.SECONDS", 0.02)
 
     def stop(signum: int, frame: Any) -> None:
         raise KeyboardInterrupt
@@ -417,7 +417,7 @@ def test_an_interrupt(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_python_runs_between_native_calls(monkeypatch: pytest.MonkeyPatch, native: list[int]):
-    monkeypatch.setattr("staticgrad.compiler.execute.many_runs.SECONDS", 1e-9)
+    monkeypatch.setattr("staticgrad.compiler.execute.fastcall.SECONDS", 1e-9)
     step = sg.compile(lambda x: x.sum())
     assert len(step.loop(XS)) == N
     assert native == [1] * N

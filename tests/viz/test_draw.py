@@ -15,7 +15,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn
-from staticgrad.base.libraries import MissingExtra
+from staticgrad.base.interpreter import MissingExtra
 from staticgrad.base.types import TensorType, float32
 from staticgrad.errors import ArgumentError, GraphError
 from staticgrad.ir import REGISTRY, Graph

@@ -16,7 +16,7 @@ from ...ir.op import OpDef
 from ...ops.random import Generator
 from .. import return_types
 from .annotations import Array, Carry, Index, Output, TensorLike
-from .sizes import Count, Size
+from .dispatch import Count, Size
 from .symbols import GradFn
 
 class Tensor:

@@ -25,12 +25,10 @@ from ...namespaces.utils.tensorboard.writer import fill_histogram, fill_image, f
 from ...ops import pytree
 from ...ops.communication import all_gather_op, all_reduce_op, buckets, communicate, joined, parted
 from ...ops.cumulative import running_product
-from ...ops.custom_gradient import call_symbols
-from ...ops.decisions import python_call_op, watch_op
-from ...ops.deferred import Definition, Written, defer, narrowed, partial_values
+from ...ops.custom_gradient import call_symbols, python_call_op, watch_op
+from ...ops.deferred import Definition, Written, defer, narrowed, partial_values, value_of
 from ...ops.elementwise import written
 from ...ops.gathering import bounded
-from ...ops.known_values import value_of
 from ...ops.leaves import fits
 from ...ops.linear_algebra.triangular_systems import triangular
 from ...ops.operators import F, Symbol, apply, control_of, dispatch, has_rank, state

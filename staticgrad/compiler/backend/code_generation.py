@@ -81,7 +81,8 @@ def optimized(code: str, inlined: Iterable[str] = ()) -> Any:
 
 
 def inline_variants(module: Any, passes: Any) -> None:
-    """Inline functions of vectors into the loops that call them, which are vectorized by now; see `elementary/rare.py`."""
+    """Inline functions of vectors into the loops that call them, which are vectorized by now; see
+    `elementary/primitives.py`."""
     variants = [function for function in module.functions if function.name.startswith(VARIANT)]
     if variants:
         for function in variants:

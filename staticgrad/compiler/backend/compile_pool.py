@@ -1,12 +1,12 @@
-"""Worker processes that compile while this one goes on: see `compile_worker.py` for what they do.
+"""Worker processes that compile while this one goes on; `compile_worker.py` is what they run.
 
-There are none until there is something to compile, then one for each CPU, and at most `MOST`, forked from a leader. They end
-when all have been idle for a while, and with this process, however that ends. A thread for each worker hands it jobs and takes
-the answers. It does not touch LLVM, so a fork need not wait for it; a child of a fork begins with a pool of its own.
+There are none until there is something to compile. Then a leader forks one for each CPU, at most `MOST`. They end when all
+have been idle for a while, and with this process, however that ends. A thread for each worker hands it jobs and takes the
+answers. It does not touch LLVM, so a fork need not wait for it; a child of a fork begins with a pool of its own.
 
-Jobs for which nobody waits yet are left to patient workers, of which there are half as many: their priority is low, and they do
-first what somebody is going to wait for first. A process can't raise its priority again without privileges, so when somebody
-comes to wait, jobs are given to the other workers, those that patient workers have begun as well; the first result counts.
+Jobs for which nobody waits yet are left to *patient* workers, of which there are half as many: their priority is low, and they
+begin with the jobs that will be waited for first. A process can't raise its priority again without privileges. So when somebody
+comes to wait, the jobs are given to the other workers, even those that patient workers have begun, and the first result counts.
 
 Where workers can't be started, or end by themselves, their jobs are over without a result. Whoever wants the code then
 compiles it in this process, and there is one warning.
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.interpreter import Condition, unforked
 from . import disk_cache as disk
-from .machine_code import SOON
+from .kernel_cache import SOON
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -1,11 +1,12 @@
 """Worker processes, which compile for another one: each has a connection to it.
 
-Their leader imports what compiles, Numba among it, and forks them: all start in the time of one. It stays until they end.
+Their leader imports the compilers, Numba among them, and forks the workers: all start in the time of one. It stays until they
+end.
 
-A job is JSON: a source, and the environment of the kernel cache. The answer is a line of JSON with the error, the warnings, and
-the file's name and key, then the content of the file, which is in the kernel cache by then if that can be written. A worker
-ends with its connection or its leader, and that with its parent, in the middle of a job too: files of the cache are renamed
-into place when they are whole. Of a worker that ends by itself, the leader sends the exit status as its last answer.
+A job is JSON: a source, and the environment of the kernel cache. The answer is a line of JSON with the error, the warnings,
+and the file's name and key, then the content of the file, which is in the kernel cache by then if that can be written. A
+worker ends with its connection or its leader, and the leader with its parent, even in the middle of a job: files of the cache
+are renamed into place when they are whole. When a worker ends by itself, the leader sends its exit status as the last answer.
 """
 
 from __future__ import annotations

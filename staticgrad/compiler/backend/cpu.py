@@ -1,7 +1,7 @@
-"""The CPU that code is compiled for, as Linux describes it; elsewhere LLVM does, which takes time to be imported.
+"""The CPU that code is compiled for, as Linux describes it; elsewhere LLVM is asked, which takes time to be imported.
 
-The environment variable STATICGRAD_CPU names a lesser one that LLVM knows: `x86-64-v3` has AVX2 and not AVX-512, as the
-machines of most people.
+The environment variable STATICGRAD_CPU names a lesser CPU that LLVM knows: `x86-64-v3`, say, has AVX2 but not AVX-512, like
+most machines that people have.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from . import arithmetic
 from . import kernel_types as types
 from .kernel_compiler import inline, kernel, outlined  # noqa: F401 - names of kernels
 from .kernel_types import Builtin, Operand, Pointer, Type, Value, builtin
@@ -100,15 +99,15 @@ def conjugate(builder: ir.IRBuilder, x: Any) -> Operand:
 def reach(builder: ir.IRBuilder, x: Any) -> Operand:
     """|x|, or the sum of both parts' sizes: that by which LAPACK chooses pivots."""
     if not isinstance(x.type, types.Complex):
-        return arithmetic.magnitude(builder, x)
-    sizes = [arithmetic.magnitude(builder, Value(x.type.part, part)) for part in x.type.taken(builder, x.llvm)]
-    return arithmetic.binary(builder, ast.Add, *sizes)
+        return types.magnitude(builder, x)
+    sizes = [types.magnitude(builder, Value(x.type.part, part)) for part in x.type.taken(builder, x.llvm)]
+    return types.binary(builder, ast.Add, *sizes)
 
 
 @builtin(None, None)
 def quotient(builder: ir.IRBuilder, x: Any, y: Any) -> Operand:
     """x / y, without Numba's error for a complex 0."""
-    return arithmetic.binary(builder, ast.Div, x, y)
+    return types.binary(builder, ast.Div, x, y)
 
 
 def _step(instruction: str, number: Type, *flags: str) -> Builtin:
@@ -126,7 +125,7 @@ times_f32, times_f64 = [_step("fmul", number) for number in (types.float32, type
 
 
 def _choice(name: str, relation: str) -> Builtin:
-    return Builtin(name, (None, None), lambda builder, x, y: arithmetic.choice(builder, relation, x, y))
+    return Builtin(name, (None, None), lambda builder, x, y: types.choice(builder, relation, x, y))
 
 
 min, max = _choice("min", "<"), _choice("max", ">")

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from ...base import logs
+from ...base import interpreter
 from ...errors import ArgumentError, user_line
 
 # The size of the kernel cache: what it holds, and the removal of what was not used for longest.
@@ -274,7 +274,7 @@ def tell(text: str, topic: str) -> None:
         return
     _told.add(topic)
     line = user_line()
-    logs.logger().warning(text)
+    interpreter.logger().warning(text)
     warnings.warn_explicit(text, RuntimeWarning, *(("staticgrad", 0) if line is None else line))
 
 
@@ -375,4 +375,4 @@ def _sweep(folder: int) -> None:
         tell(f"{LIMIT} is not followed: {error.summary}\n  {error.details[0]}", LIMIT)
         return
     if count:
-        logs.info("%d kernels removed from the cache, %d bytes, because it exceeded its limit", count, size)
+        interpreter.info("%d kernels removed from the cache, %d bytes, because it exceeded its limit", count, size)

@@ -5,8 +5,7 @@ product: transpose A, transpose B, m, n, k, lda, ldb, ldc, batches, the bits of 
 one row for all), across, packed, then for each batch the offsets of A, B, C and E in elements. buffers: for each product A, B,
 C, E; then the scratch, if there is any. E is C, or shares nothing with it. The range of one product is over rows of C for a
 single batch, or columns if it is cut across, else over batches; that of chunks is over chunks, each of which takes its share
-of every product. Where nothing is added, the first row of E is read all the same. Packed products need chunks and scratch; see
-`gemm_blocks.py`.
+of every product. Where nothing is added, the first row of E is read all the same. Packed products need chunks and scratch.
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 
-from .blas_symbols import symbol
+from .abi import BLOCK, BROAD, DEPTH, FAR, FIRST, FORM, IN_PLACE, NEAR, ROOMY, SHALLOW, WIDE
 from .cpu import BYTES
-from .gemm_form import BLOCK, BROAD, DEPTH, FAR, FIRST, FORM, IN_PLACE, NEAR, ROOMY, SHALLOW, WIDE
 from .kernel_types import BUFFERS, SIZES, Builtin, Float, float32, float64, int64
 from .llvm import (
     EIGHT,
@@ -42,6 +40,7 @@ from .llvm import (
     transposed,
     where,
 )
+from .object_code import symbol
 
 # tiles of matrix products, whose sums stay in registers --------------------------------------------------------------
 
@@ -230,7 +229,7 @@ def prefetch(address: Int, write: int) -> None:
     b.call(function(b, "llvm.prefetch.p0", kind), operands)
 
 
-# Calls of BLAS routines in LLVM code; `blas_symbols.py` binds them.
+# Calls of BLAS routines in LLVM code; `object_code.py` binds them.
 
 
 # matrix products C = alpha op(A) op(B) + E with operands in place, by tiles ------------------------------------------

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 
-from . import arithmetic
+from . import kernel_types
 from .kernel_types import (
     BUFFERS,
     I32,
@@ -58,16 +58,16 @@ from .kernel_types import (
 from .kernel_variables import LoopTargets, Slot, Variables, definition_of, hint, joined
 
 FUNCTIONS: dict[Any, Callable[..., Operand]] = {
-    abs: arithmetic.magnitude,
-    math.sqrt: lambda builder, x: arithmetic.real(builder, "llvm.sqrt", x),
-    np.sqrt: lambda builder, x: arithmetic.real(builder, "llvm.sqrt", x),
-    np.floor: lambda builder, x: arithmetic.real(builder, "llvm.floor", x),
-    np.ceil: lambda builder, x: arithmetic.real(builder, "llvm.ceil", x),
-    np.rint: lambda builder, x: arithmetic.real(builder, "llvm.rint", x),
-    math.copysign: lambda builder, x, y: arithmetic.real(builder, "llvm.copysign", x, y),
-    np.fmod: arithmetic.remainder,
-    min: lambda builder, *numbers: reduce(partial(arithmetic.choice, builder, "<"), numbers),
-    max: lambda builder, *numbers: reduce(partial(arithmetic.choice, builder, ">"), numbers),
+    abs: kernel_types.magnitude,
+    math.sqrt: lambda builder, x: kernel_types.real(builder, "llvm.sqrt", x),
+    np.sqrt: lambda builder, x: kernel_types.real(builder, "llvm.sqrt", x),
+    np.floor: lambda builder, x: kernel_types.real(builder, "llvm.floor", x),
+    np.ceil: lambda builder, x: kernel_types.real(builder, "llvm.ceil", x),
+    np.rint: lambda builder, x: kernel_types.real(builder, "llvm.rint", x),
+    math.copysign: lambda builder, x, y: kernel_types.real(builder, "llvm.copysign", x, y),
+    np.fmod: kernel_types.remainder,
+    min: lambda builder, *numbers: reduce(partial(kernel_types.choice, builder, "<"), numbers),
+    max: lambda builder, *numbers: reduce(partial(kernel_types.choice, builder, ">"), numbers),
 }
 """Functions of Python and NumPy that kernels may call."""
 RANGES = ("range", "masked")
@@ -218,10 +218,10 @@ class _Call:
     def do_AugAssign(self, node: ast.AugAssign) -> None:
         kind, by = type(node.op), self.value(node.value)
         if isinstance(node.target, ast.Name):
-            self.variables.put(node.target.id, arithmetic.binary(self.builder, kind, self.name(node.target.id), by))
+            self.variables.put(node.target.id, kernel_types.binary(self.builder, kind, self.name(node.target.id), by))
         elif isinstance(node.target, ast.Subscript):
             pointer, place = self.element(node.target)
-            self.store(pointer, place, arithmetic.binary(self.builder, kind, self.load(pointer, place), by))
+            self.store(pointer, place, kernel_types.binary(self.builder, kind, self.load(pointer, place), by))
         else:
             raise Refused("assignment to this")
 
@@ -452,20 +452,20 @@ class _Call:
         return instruction
 
     def of_BinOp(self, node: ast.BinOp) -> Operand:
-        return arithmetic.binary(self.builder, type(node.op), self.value(node.left), self.value(node.right))
+        return kernel_types.binary(self.builder, type(node.op), self.value(node.left), self.value(node.right))
 
     def of_UnaryOp(self, node: ast.UnaryOp) -> Operand:
         x = self.value(node.operand)
         if isinstance(node.op, ast.USub):
-            return arithmetic.negated(self.builder, x)
+            return kernel_types.negated(self.builder, x)
         if isinstance(node.op, ast.Not):
-            return arithmetic.opposite(self.builder, x)
+            return kernel_types.opposite(self.builder, x)
         raise Refused(type(node.op).__name__)
 
     def of_Compare(self, node: ast.Compare) -> Operand:
         if len(node.ops) > 1:
             raise Refused("chain of comparisons")
-        return arithmetic.compared(self.builder, type(node.ops[0]), self.value(node.left), self.value(node.comparators[0]))
+        return kernel_types.compared(self.builder, type(node.ops[0]), self.value(node.left), self.value(node.comparators[0]))
 
     def of_BoolOp(self, node: ast.BoolOp) -> Operand:
         yes, no, after = (self.builder.append_basic_block() for _ in range(3))

@@ -1,7 +1,7 @@
-"""What a kernel is translated from: the source of its functions, and the variables that names stand for.
+"""The sources of the functions that a kernel is made of, and the variables of a kernel.
 
-A variable has memory for each type that it is given. Where ways through the code join, the value goes to the memory that the
-name stood for before they parted, if that holds it without loss; otherwise the name has no value there.
+A variable has memory for each type that it is given. Where two ways through the code join, the value goes to the memory that
+the name stood for before they parted, if that holds it without loss; otherwise the name has no value there.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from numba.core.cpu_options import FastMathOptions
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-from . import arithmetic
+from . import kernel_types
 from . import kernel_types as kinds
 from .kernel_compiler import Kernel, Outlined
 from .kernel_types import Builtin, Operand, Scopes, Type, Value
@@ -121,7 +121,7 @@ def translated(kernels: Sequence[Kernel]) -> str:
     flags: Any = Flags()
     flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
     flags.error_model = "numpy"
-    flags.fastmath = FastMathOptions({*arithmetic.CONTRACT})
+    flags.fastmath = FastMathOptions({*kernel_types.CONTRACT})
     contexts = cpu_target.typing_context, cpu_target.target_context
     texts = []
     with global_compiler_lock:

@@ -22,7 +22,7 @@ from numba.core.registry import CPUDispatcher, cpu_target
 from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import as_dtype
 
-from . import machine_code, object_code
+from . import kernel_cache, object_code
 
 I64 = ir.IntType(64)
 ERRORS = errors.NumbaError
@@ -137,7 +137,7 @@ class Kernel:
         self.of, self.dtype, self.axes, self.checked = of, dtype, axes, checked
         how = hashlib.sha256(f"{of.digest} {dtype} {axes} {checked}".encode()).hexdigest()
         self.symbol = f"{of.symbol}_{how[:8]}"
-        machine_code.OWN.setdefault(self.symbol, self.address)
+        kernel_cache.OWN.setdefault(self.symbol, self.address)
 
     @cache  # noqa: B019 - it lives as long as the process
     def address(self) -> int:

@@ -1,7 +1,8 @@
-"""Assigns values to the loops of a kernel, and decides which values are kept for later loops and which a routine computes.
+"""Which loop of a kernel computes a value, which values are kept for later loops, and how sums over rows accumulate.
 
-The level of a value is the number of reductions over columns that precede it. A full value that a later level needs is
-read back from memory where it is stored, kept in row scratch, or recomputed where that is cheap.
+In `softmax` the row's maximum has to be there before a value is subtracted, and the sum before one is divided: three loops over
+the columns. The *level* of a value is the number of reductions over columns that precede it. A full value that a later level
+needs is read back from memory where it is stored, kept in row scratch, or recomputed where that is cheap.
 """
 
 from __future__ import annotations

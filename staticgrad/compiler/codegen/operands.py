@@ -1,4 +1,9 @@
-"""The arguments of a kernel, and the expressions that read and combine them: loads, places, numbers, scalar operations."""
+"""The arguments of a kernel, and the expressions that read and combine them.
+
+A kernel gets addresses, sizes and numbers. `Parameters` gives each a name and notes what a plan has to pass. `Operands`
+writes the expression of a value: `x[i, j]` of a transposed array is `Load("x", j * columns + i)`, and `exp(x) + b` a scalar
+operation of two others.
+"""
 
 from __future__ import annotations
 

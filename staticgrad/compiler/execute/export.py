@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LANGUAGE = Path(kernel_cache.__file__).parent
 SHARED = (
-    "arithmetic.py", "code_generation.py", "cpu.py", "dialect.py", "kernel_compiler.py",
+    "code_generation.py", "cpu.py", "dialect.py", "kernel_compiler.py",
     "kernel_types.py", "kernel_variables.py", "llvm.py",
     *(f"elementary/{path.name}" for path in sorted((LANGUAGE / "elementary").glob("*.py"))),
 )  # fmt: skip

@@ -1,4 +1,10 @@
-"""The plan: a stream of instructions that the native driver runs, over buffers that are laid out once."""
+"""The plan: a stream of instructions that the native driver runs, over buffers that are laid out once.
+
+A run puts the addresses of feeds and results into the instructions and starts the driver. The driver stops only where Python is
+needed: at host calls, at pauses of long loops, at errors, and while other processes are awaited.
+
+    [loss] = plan.run([x, y], store)  # arrays of the feeds, arrays by variable
+"""
 
 from __future__ import annotations
 
@@ -20,13 +26,12 @@ from ...ir import REGISTRY, Cell, Graph, Native, Node, View
 from ...ops.random import generator
 from ..backend import abi as t
 from ..backend import kernel_cache
-from ..backend.machine_code import arrive
+from ..backend.kernel_cache import arrive
 from ..lower.instructions import PER_RUN, Buffer, Instruction, Memory
-from ..lower.stream import free_stacks, lacks
-from ..runtime import loader, plan_memory, thread_pool, threads
+from ..lower.native_calls import free_stacks, lacks
+from ..runtime import loader, plan_memory
 from ..runtime.plan_memory import give_up_spare, room
-from .fastcall import Block, Spec, address, block, fast_call
-from .outputs import Results, copied
+from .fastcall import Block, Results, Spec, address, block, copied, fast_call
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +40,7 @@ if TYPE_CHECKING:
 
     from ..lower.instruction_builder import Builder
     from ..memory_budget import MemoryReport
-    from .explanation import Explanation, PlanDifference
+    from .explain import Explanation, PlanDifference
     from .profile import Profile
 
 Result = TypeVar("Result")
@@ -133,7 +138,7 @@ class Plan:
         self.parallel = any(instruction.chunks > 1 for instruction in self.instructions)
         self._begin_to_learn([instruction for instruction in self.instructions if instruction.chunks > 1])
         self.blas = any(instruction.large_gemm for instruction in self.instructions)
-        hold = threads.blas_hold() if self.blas else None
+        hold = loader.blas_hold() if self.blas else None
         self.hold = 0 if hold is None else hold.ctypes.data
         self.call = (
             self.patches.ctypes.data, len(self.patches) if t.FASTCALL else 0, self.objects.ctypes.data,
@@ -162,7 +167,7 @@ class Plan:
     def _employ(self) -> None:
         """Have threads that take chunks. They run code of the runtime, which may be compiled beside the kernels."""
         if self.parallel:
-            thread_pool.ensure(self.builder.stream.threads)
+            loader.ensure(self.builder.stream.threads)
 
     @cached_property
     def start(self) -> Any:
@@ -271,8 +276,8 @@ class Plan:
         return self.alone(self._run, arrays, store)
 
     def run_watched(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
-        """`run`, which raises AnomalyError where a result or a variable is NaN afterwards; see `anomalies.py`."""
-        from .anomalies import run_watched
+        """`run`, which raises AnomalyError where a result or a variable is NaN afterwards; see `unjitted.py`."""
+        from .unjitted import run_watched
 
         def work() -> list[np.ndarray]:
             self.bind(store)
@@ -696,13 +701,13 @@ class Plan:
         detail: everything. why_not=(a, b): the answer for two operations, which may be given by the name of a value or op, a
         line ("model.py:12"), the number of an instruction, or a symbol. Raises ArgumentError for one that the plan lacks.
         """
-        from .explanation import explanation
+        from .explain import explanation
 
         return explanation(self, detail=detail, why_not=why_not)
 
     def diff(self, other: Plan) -> PlanDifference:
         """What differs from another plan: figures, instructions, fusion, rewrite rules."""
-        from .explanation import difference
+        from .explain import difference
 
         return difference(self, other)
 

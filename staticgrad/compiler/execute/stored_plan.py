@@ -1,7 +1,8 @@
-"""Plans that are read from the kernel cache: instructions, buffers and machine code without the graph that they came from.
+"""Plans that are read from the kernel cache: instructions, buffers and machine code, without the graph that they came from.
 
-A stored plan runs as the plan that it was made of. What it says about itself - operations, decisions, sources, the user's lines
-in errors - is that of the same plan compiled anew, when somebody asks.
+A second process should not run the compiler's passes again to get the same instructions. It reads them, and runs them as the
+plan that was stored. Where somebody asks such a plan about itself (operations, decisions, sources, the user's line of an
+error), the same plan is compiled anew and answers.
 """
 
 from __future__ import annotations
@@ -38,11 +39,10 @@ from ..backend.abi import (
     N,
     T,
 )
-from ..backend.machine_code import Code, Wanted, own
-from ..lower.exchange_state import Exchanges, GroupExchanges
-from ..lower.instructions import Buffer, Instruction, LoopInstruction, Memory, Place
-from ..lower.stream import Placement
-from ..runtime import thread_pool
+from ..backend.kernel_cache import Code, Wanted, own
+from ..lower.instructions import Buffer, Exchanges, GroupExchanges, Instruction, LoopInstruction, Memory, Place
+from ..lower.native_calls import Placement
+from ..runtime import loader
 from .plan import Plan
 
 LARGEST = 1 << 22
@@ -205,7 +205,7 @@ class StoredInstruction(Instruction):
         self.kind, self.name, self.start, self.stop, self.chunks, pooled, self.check, self.work, *rest = facts
         self.large_gemm, self.control, call = rest
         self.exchange = None if call is None else Exchange(*call)
-        self.pool = thread_pool.address if pooled else 0
+        self.pool = loader.pool_address if pooled else 0
         self.operands = None
         self.__post_init__()
 

@@ -1,4 +1,9 @@
-"""From a schedule to instructions over buffers."""
+"""From a schedule to instructions over buffers.
+
+For each unit of the schedule the builder finds its buffers and appends instructions: a group becomes the call of its kernel,
+a product one of BLAS or of our own, a concatenation copies. Beside it stands what a run binds: feeds, variables, results,
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +16,16 @@ import numpy as np
 from ...base.types import OpenType
 from ...ir import Cell, Exchange, Graph, Layout, Node, Pointwise
 from ...ops.leaves import Source
-from ..backend.machine_code import NOW
+from ..backend.kernel_cache import NOW
 from ..codegen.kernel_writer import KernelWriter
 from ..codegen.operands import BufferRef, KernelSource
 from ..fusion.fuse import Group
 from ..fusion.node_facts import Layouts, inlined
-from ..runtime.threads import get_num_threads
+from ..runtime.loader import get_num_threads
 from ..schedule.order import CHECKED, Schedule, ScheduleNode
-from . import control_flow, exchanges, native_calls
-from .instructions import STRIDED, Buffer, Instruction, Memory, Place, memory_of
-from .memory import bound, lay_out
-from .stream import InstructionStream, Placement
+from . import control_flow, native_calls
+from .instructions import STRIDED, Buffer, Instruction, Memory, Place, bound, lay_out, memory_of
+from .native_calls import InstructionStream, Placement
 
 PARALLEL_WORK = 150_000
 """Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 3 us."""
@@ -79,13 +83,13 @@ class GraphLowering:
         for number, unit in enumerate(self.schedule.units):
             if number == meeting:
                 begins = [call for each in self.schedule.units if each.kind == "start" for call in each.calls]
-                exchanges.compare_plans(self, [call for call in begins if isinstance(call, Exchange)])
+                control_flow.compare_plans(self, [call for call in begins if isinstance(call, Exchange)])
             since = len(self.stream)
             match unit.kind:
                 case "start":
-                    exchanges.begin(self, unit)
+                    control_flow.begin(self, unit)
                 case "wait":
-                    exchanges.await_end(self, unit)
+                    control_flow.await_end(self, unit)
                 case "kernel":
                     self._kernel(unit)
                 case "native":
@@ -104,7 +108,7 @@ class GraphLowering:
                 case kind:
                     raise AssertionError(kind)
             if meeting >= 0:
-                exchanges.look(self, since)
+                control_flow.look(self, since)
 
     def nested(
         self, graph: Graph, layouts: Layouts, schedule: Schedule, buffers: Mapping[Node, Buffer], shards: int

@@ -1,10 +1,11 @@
 """Rematerialization: values of the forward pass that the backward pass reads are computed again there, instead of kept.
 
-The graph is cut at the place where most bytes are live. Values from before the cut that are read after it are kept or computed
-again. The kept ones are a minimum cut between the leaves and the readers, in which a value's capacity is its size, as in
-PyTorch's partitioner of joint graphs (`torch/_functorch/partitioners.py`). A policy says which operations may run again, and
-how many *checkpoints* are kept in any case: places where few bytes are live (Chen et al., "Training deep nets with sublinear
-memory cost", 2016). The backward pass then computes one segment between two checkpoints at a time, just before it reads it.
+The graph is cut at the place where most bytes are live. A value from before the cut that is read after it is either kept or
+computed again. The kept ones are a minimum cut between the leaves and the readers, in which a value's capacity is its size,
+as in PyTorch's partitioner of joint graphs (`torch/_functorch/partitioners.py`). A policy says which operations may run
+again, and how many *checkpoints* are kept in any case: places where few bytes are live (Chen et al., "Training deep nets with
+sublinear memory cost", 2016). The backward pass then computes one segment between two checkpoints at a time, just before it
+reads it.
 """
 
 from __future__ import annotations

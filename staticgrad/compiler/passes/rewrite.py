@@ -27,8 +27,8 @@ DEFAULT = "simplify"
 
 
 def graph_pass(stage: str = DEFAULT) -> Callable[[P], P]:
-    """Name the stage after which a pass is called: "specialize" (extents are known; the ops are those that the program
-    wrote), "stabilize", "expand" (composite ops are written in simple ones) or "simplify", the last before fusion.
+    """Name the stage after which a pass is called: "specialize" (extents are known; ops are as the program wrote
+    them), "stabilize", "expand" (composite ops are written in simple ones) or "simplify", the last before fusion.
 
     Without this decorator a pass is called after "simplify". Raises ArgumentError for another stage.
     """

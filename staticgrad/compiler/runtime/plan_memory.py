@@ -1,4 +1,7 @@
-"""Arrays of plans: memory for new ones, where spare ones are released if it is short, and those that plans are bound to."""
+"""Arrays of plans: memory for new ones, and the arrays that plans are bound to.
+
+Where memory is short, the spare arrays that plans keep for large results are released first.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base import logs
+from ...base import interpreter
 from ...base.communicators import Communicator
 from ...base.files import replacing
 from ...base.types import shape_text
@@ -228,7 +228,7 @@ def _divided(offers: Sequence[Mapping[str, tuple[Any, ...]]], files: Sequence[st
         found[name] = TensorStorageMetadata(whole, dtype, tuple(chunks), path)
     if differing:
         names = ", ".join(differing[:5]) + (", ..." if differing[5:] else "")
-        logs.warn(
+        interpreter.warn(
             f"save: values that differ between processes are saved as process {of.ranks[0]} has them: {names}; parts of a "
             "larger tensor have to be Shards, and what each process has for itself gets a name of its own",
             4,

@@ -3,7 +3,7 @@
 What eager mode makes a plan of - functions of several ops, backward passes, steps of optimizers - is a graph. Where kernels
 are off, its plan is such a text: the `eval` of each op, one after another, in the order and with the bits that single
 operations have. Only what a loop can compute once for all its iterations is moved out of it
-(`compiler/passes/loop_builder.py`). There is no tensor, record or check of an operand in between, and a value that nobody
+(`compiler/passes/subgraphs.py`). There is no tensor, record or check of an operand in between, and a value that nobody
 reads any more gives its memory to the next one.
 """
 
@@ -21,10 +21,10 @@ from ...base.interpreter import module
 from ...base.types import TensorType, TupleType
 from ...errors import ArgumentError
 from ...ir import REGISTRY, Cell, Deferred, Graph, Native, Node, Reduction, Region, Window
+from ...ops.indexing import interval_of
 from ...ops.linear import product_of
 from ...ops.operands import LoopOperands, trip_count
 from ...ops.pointwise import WRITING
-from ...ops.slicing import interval_of
 from ..grad_mode import modes
 
 LARGE = 1 << 12
@@ -55,7 +55,7 @@ class ArrayPlan:
     def __init__(self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node] = ()):
         if any(isinstance(node.op.emit, Region) for node in graph.nodes):
             lower = module("staticgrad.compiler.passes.subgraphs").lower_subgraphs
-            hoist = module("staticgrad.compiler.passes.loop_builder").hoist_elementwise
+            hoist = module("staticgrad.compiler.passes.subgraphs").hoist_elementwise
             graph, moved = lower(graph, [*feeds, *fetches], lambda body, results, types: (body, [*results]), hoist)
             feeds, fetches = [moved[node] for node in feeds], [moved[node] for node in fetches]
         writer = _Writer(graph, fetches, feeds, effects)

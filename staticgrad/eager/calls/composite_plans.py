@@ -103,7 +103,7 @@ def _few_rows(cotangent: Node) -> bool:
 
 def _whole(graph: Graph, feeds: list[Node], fetches: list[Node]) -> tuple[Graph, list[Node], list[Node]]:
     """The graph of function and gradient: a loop also computes what the loop of its gradient reads."""
-    ready = module("staticgrad.compiler.passes.functionalize").functionalize(graph, fetches, feeds)
+    ready = module("staticgrad.compiler.passes.specialize").functionalize(graph, fetches, feeds)
     merged, moved = module("staticgrad.compiler.passes.subgraphs").merge(ready.graph, [*ready.feeds, *ready.fetches])
     return merged, [moved[n] for n in ready.feeds], [moved[n] for n in ready.fetches]
 

@@ -26,8 +26,8 @@ from .call_cache import CallCache, by_numpy, counted, shared
 
 if TYPE_CHECKING:
     from ...compiler.execute.plan import Plan
+    from ...compiler.plan_store import Templates
     from ...compiler.program import Program
-    from ...compiler.templates import Templates
     from ...ir import Cell
 
 USES = 16
@@ -148,7 +148,7 @@ def copied(array: np.ndarray) -> np.ndarray:
     """A copy in row-major order: of a large array by a kernel."""
     if array.size < MOVED:
         return np.array(array, order="C")
-    return module("staticgrad.compiler.execute.outputs").copied(array)
+    return module("staticgrad.compiler.execute.fastcall").copied(array)
 
 
 def flat_for(array: np.ndarray, extents: tuple[Any, ...]) -> np.ndarray:
@@ -383,6 +383,6 @@ def program_of(
     templates = None
     if family is not None:
         parts = families(family) if requests.templates is None else requests.templates
-        templates = parts[part] = parts.get(part) or module("staticgrad.compiler.templates").Templates()
+        templates = parts[part] = parts.get(part) or module("staticgrad.compiler.plan_store").Templates()
     make = module("staticgrad.compiler.program").Program
     return make(graph, fetches, feeds, effects, templates=templates, kept=True)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base import logs, types
+from ...base import interpreter, types
 from ...base.dtypes import as_dtype
 from ...base.interpreter import module
 from ...errors import GraphError
@@ -36,7 +36,7 @@ from .composite_records import Unread
 from .kernels import NONE, Maker, PlannedCall, families, requests
 
 if TYPE_CHECKING:
-    from ...compiler.templates import State, Templates
+    from ...compiler.plan_store import State, Templates
 
 ByPart = dict[str, "Templates"]
 """See `Requests.templates`."""
@@ -142,7 +142,7 @@ class StoredCall:
             try:
                 _Pickler(use, call.calls).dump(call.use)
             except UNPICKLED as why:
-                logs.debug("the call is not kept: %s", why)
+                interpreter.debug("the call is not kept: %s", why)
                 return
         places = [([*map(id, owners)].index(id(source.owner)), source.key) for source in sources]
         states = {part: each.state(f"{part} {self.key}") for part, each in self.templates.items()}
@@ -268,7 +268,7 @@ def _made(templates: ByPart, make: Maker, args: tuple[Any, ...]) -> PlannedCall:
 
 def templates_of(**given: Any) -> Templates:
     """See `Templates`."""
-    return module("staticgrad.compiler.templates").Templates(**given)
+    return module("staticgrad.compiler.plan_store").Templates(**given)
 
 
 def call_of(key: Hashable, make: Any, args: tuple[Any, ...]) -> PlannedCall:
@@ -288,13 +288,13 @@ def _place(key: Hashable, make: Any, args: tuple[Any, ...]) -> StoredCall | None
         family = "" if family is None else description.text(family)
         return StoredCall(family, description.text(make.whole(key, *args)), make, args)
     except plan_store.Unkept as why:
-        logs.debug("the call is not kept: %s", why)
+        interpreter.debug("the call is not kept: %s", why)
         return None
 
 
 def setting() -> str:
     """What plans follow from besides the call."""
-    threads = module("staticgrad.compiler.runtime.threads").get_num_threads()
+    threads = module("staticgrad.compiler.runtime.loader").get_num_threads()
     return f"{module('staticgrad.compiler.plan_store').setting()} {threads} {types.default_float}"
 
 

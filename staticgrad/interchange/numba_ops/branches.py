@@ -26,9 +26,8 @@ from ...eager import Tensor, no_grad
 from ...eager.grad_mode import modes
 from ...errors import GradientError, Where
 from ...ir import Expand, OpDef
-from ...ops.batching import aligned
 from ...ops.operators import F, apply, state
-from ...ops.rules import unbroadcast
+from ...ops.rules import aligned, unbroadcast
 
 MOST = 64
 """The most ways through a function."""

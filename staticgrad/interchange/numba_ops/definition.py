@@ -24,8 +24,8 @@ from ...eager.conversion import as_tensor
 from ...errors import CompileError, DTypeError, GradientError, ShapeError, StaticgradError, UnknownExtentError, Where
 from ...ir import REGISTRY, Native, OpDef, Pointwise, Routine
 from ...namespaces.func import vmap
-from ...ops.batching import with_axes
 from ...ops.operators import F, Tensor, apply
+from ...ops.rules import with_axes
 from . import branches
 from .signature import Shape, Signature, by_rule, of_numbers
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...base.libraries import need
+from ...base.interpreter import need
 from ...namespaces.lookup.modules import refusing
 
 if TYPE_CHECKING:

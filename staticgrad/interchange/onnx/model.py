@@ -12,8 +12,7 @@ from ...eager import Tensor
 from ...errors import ArgumentError, GraphError, StaticgradError, UnknownExtentError
 from ...nn import Module, Parameter
 from ...ops.control.subgraph_tracing import symbol
-from ...ops.deferred import Definition, defer
-from ...ops.known_values import value_of
+from ...ops.deferred import Definition, defer, value_of
 from ...ops.operators import Symbol, frontends, state
 from .reading import OnnxGraph, OnnxNode, Parser, all_steps, inferred_types, parsed
 from .records import BUFFERS, NodeContext

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import Node
-from ...ops.slicing import indices_of
+from ...ops.indexing import indices_of
 from .records import CODES
 from .writing import WRITERS, Name, Scope, UnwrittenError, static_shape, writer
 

@@ -23,7 +23,7 @@ from ...base.files import replacing
 from ...eager import PublicTensor, Tensor
 from ...errors import ArgumentError
 from ...ops.operators import Symbol, frontends, state
-from ...ops.operators.sizes import Size
+from ...ops.operators.dispatch import Size
 from . import torch_archive
 from .safetensors import from_bytes, to_bytes
 from .storages import ArrayInStorage, MapLocation, SerializationError, Storages, UnsafeObjectError, check_location, part, share

@@ -22,7 +22,7 @@ from ...base.types import MOST_AXES, complex128
 from ...eager import Tensor
 from ...errors import StaticgradError
 from ...ops.operators import as_array
-from ...ops.operators.sizes import Size
+from ...ops.operators.dispatch import Size
 
 __all__ = ["SafetensorsError", "from_bytes", "load_file", "metadata", "safe_open", "save_file", "to_bytes"]
 

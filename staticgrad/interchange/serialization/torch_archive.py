@@ -22,7 +22,7 @@ from ...base.devices import device
 from ...base.dtypes import as_dtype
 from ...eager import Tensor
 from ...errors import DeviceError
-from ...ops.operators.sizes import Size
+from ...ops.operators.dispatch import Size
 from .safetensors import DTYPES, decoded
 from .storages import ArrayInStorage, MapLocation, SerializationError, Storages, check_saved_on
 

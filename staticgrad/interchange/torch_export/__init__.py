@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...base.libraries import need
+from ...base.interpreter import need
 
 if TYPE_CHECKING:
     from ...nn import Module

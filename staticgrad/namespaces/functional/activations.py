@@ -14,9 +14,9 @@ from ...base.types import FLOATING, DTypeLike, normalize_axis
 from ...eager.calls.composites import check_operands, composite
 from ...eager.inplace import check_change, replace
 from ...errors import ArgumentError, ShapeError
+from ...ops.operands import operand
 from ...ops.operators import NOBODY, ORDINARY, F, Symbol, Tensor, TensorLike, apply, spelled, state, taken, warn_former
 from ...ops.pointwise import saving_op
-from ...ops.settings import operand
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",

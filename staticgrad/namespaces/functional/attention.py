@@ -10,8 +10,8 @@ from ...eager.calls.composites import composite
 from ...eager.generator import draw_seed
 from ...errors import ArgumentError, ShapeError
 from ...ops.attention import attention, attention_softmax
+from ...ops.operands import operand, size_text
 from ...ops.operators import F, Tensor, TensorLike, spelled, state
-from ...ops.settings import operand, size_text
 from .checks import fitting, warn_of_widened
 
 

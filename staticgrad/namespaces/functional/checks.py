@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ...base.logs import warn
+from ...base.interpreter import warn
 from ...base.types import Shape
 from ...eager import Tensor as EagerTensor
 from ...errors import ArgumentError, DTypeError
+from ...ops.operands import operand, size_text
 from ...ops.operators import F, Tensor, TensorLike, misuse, state
-from ...ops.settings import operand, size_text
 
 REDUCTIONS = ("mean", "sum", "none")
 

@@ -13,10 +13,9 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ops.control.scan import scan
 from ...ops.elementwise import written
 from ...ops.gathering import along_op, bounded
-from ...ops.operands import dtype_of
+from ...ops.operands import dtype_of, operand
 from ...ops.operators import F, Operators, Tensor, TensorLike, apply, autocasts, spelled
 from ...ops.pointwise import saving_op
-from ...ops.settings import operand
 from ...ops.softmax import logistic_loss
 from .checks import check_floating, check_reduction, fitting, legacy_reduction, reduced, value_of
 

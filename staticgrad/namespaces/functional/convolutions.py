@@ -15,9 +15,9 @@ from ...eager.calls.composites import composite
 from ...errors import ArgumentError, ShapeError
 from ...ops.convolution import check_conv, conv_input_op, conv_op
 from ...ops.gathering import scatter_op
+from ...ops.operands import batched, operand, padding_of, positive_numbers, size_text, whole_numbers
 from ...ops.operators import F, Tensor, TensorLike, apply, in_format, spelled
 from ...ops.padding import pad as padded
-from ...ops.settings import batched, operand, padding_of, positive_numbers, size_text, whole_numbers
 from .checks import warn_of_widened
 
 __all__ = [

@@ -7,8 +7,8 @@ from typing import Any
 
 from ...base.types import is_number
 from ...errors import ArgumentError, ShapeError
+from ...ops.operands import operand, size_text
 from ...ops.operators import F, Tensor, TensorLike
-from ...ops.settings import operand, size_text
 from .activations import in_place
 
 ALPHA = -1.7580993408473766

@@ -11,11 +11,11 @@ from ...eager import no_grad
 from ...errors import ArgumentError, GraphError, ShapeError
 from ...ops.gathering import bounded, gather_op, scatter_op
 from ...ops.indexing import one_hot as one_hot_of_kind
-from ...ops.linear_algebra.norms import vector_norm
+from ...ops.linear_algebra.products import vector_norm
+from ...ops.operands import operand
 from ...ops.operators import F, Symbol, Tensor, TensorLike, apply, routed, spelled, state
 from ...ops.ordering import along
 from ...ops.scatter_reductions import reduced
-from ...ops.settings import operand
 
 
 @routed

@@ -12,6 +12,7 @@ from ...base.types import FLOATING, ShapeLike, int64
 from ...eager import Tensor as EagerTensor
 from ...eager.calls.composites import composite
 from ...errors import ArgumentError, ShapeError
+from ...ops.operands import operand, size_text, whole_numbers
 from ...ops.operators import F, Tensor, TensorLike, apply, spelled
 from ...ops.pointwise import saving_op
 from ...ops.pooling import (
@@ -24,7 +25,6 @@ from ...ops.pooling import (
     pooled_extent,
     windows,
 )
-from ...ops.settings import operand, size_text, whole_numbers
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",

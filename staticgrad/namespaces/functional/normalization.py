@@ -16,9 +16,9 @@ from ...eager.calls.composites import composite
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ir import REGISTRY
 from ...ops.leaves import fits
+from ...ops.operands import operand, size_text
 from ...ops.operators import Array, F, Operators, Symbol, Tensor, TensorLike, apply, frontends, spelled, state
 from ...ops.padding import pad
-from ...ops.settings import operand, size_text
 from ...ops.shaping import reshape_like
 from .checks import check_floating, fitting
 

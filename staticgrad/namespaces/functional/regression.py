@@ -10,10 +10,9 @@ import numpy as np
 from ...base.types import INEXACT, Shape, is_number, normalize_axis, shape_text, to_float
 from ...eager.calls.composites import check_operands, composite
 from ...errors import ArgumentError, ShapeError
-from ...ops.linear_algebra.norms import vector_norm
-from ...ops.operands import promoted
+from ...ops.linear_algebra.products import vector_norm
+from ...ops.operands import operand, promoted
 from ...ops.operators import F, Operators, Tensor, TensorLike, spelled
-from ...ops.settings import operand
 from .checks import check_floating, check_reduction, fitting, legacy_reduction, reduced, regression_pair, value_of
 
 __all__ = [

@@ -11,8 +11,8 @@ import numpy as np
 from ...base.types import INEXACT, float64, int64, uint8
 from ...eager.calls.composites import composite
 from ...errors import ArgumentError, DTypeError, ShapeError
+from ...ops.operands import operand, size_text
 from ...ops.operators import F, Tensor, TensorLike, in_format, spelled
-from ...ops.settings import operand, size_text
 from .mean_poolings import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 __all__ = [

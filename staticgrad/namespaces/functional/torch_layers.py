@@ -11,8 +11,8 @@ from typing import Any
 
 from ...base.types import ShapeLike
 from ...errors import ArgumentError
+from ...ops.operands import operand
 from ...ops.operators import Array, F, Tensor, TensorLike
-from ...ops.settings import operand
 from .. import functional
 
 adaptive_avg_pool1d = functional.adaptive_avg_pool1d

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from ...base import dtypes
-from ...base.libraries import MissingExtra
+from ...base.interpreter import MissingExtra
 from .advice import absent
 from .modules import Finder, resolve
 from .paths import PATHS

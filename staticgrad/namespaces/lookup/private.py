@@ -25,8 +25,7 @@ from ...eager.subclasses import GRAD
 from ...eager.tape import RemovableHandle
 from ...ops.operators import F, disabled_torch_function, is_tensor, misuse, takes_over, taking, untaken
 from ...ops.operators.conversions import parse_to
-from ...ops.operators.overrides import answered
-from ...ops.operators.sizes import Size
+from ...ops.operators.dispatch import Size, answered
 
 Decorated = TypeVar("Decorated")
 
@@ -279,7 +278,7 @@ def _show() -> str:
 
 def _parallel_info() -> str:
     """The number of threads."""
-    from ...compiler.runtime.threads import get_num_threads
+    from ...compiler.runtime.loader import get_num_threads
 
     return f"threads: {get_num_threads()}"
 

@@ -108,7 +108,7 @@ class Timer:
         self._timer = timeit.Timer(stmt, setup, timer, dict(globals or {}))
 
     def _run(self, number: int) -> float:
-        from ...compiler.runtime.threads import get_num_threads, set_num_threads
+        from ...compiler.runtime.loader import get_num_threads, set_num_threads
 
         before = get_num_threads()
         set_num_threads(self.task.num_threads)

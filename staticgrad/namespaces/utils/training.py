@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.libraries import is_installed
+from ...base.interpreter import is_installed
 from ...distributed import all_reduce, get_rank, get_world_size, is_initialized
 from ...distributed.checkpoint import load, save
 from ...distributed.checkpoint.index import FILE

@@ -15,8 +15,8 @@ import numpy as np
 from ...eager.creation import tensor
 from ...errors import ArgumentError, ShapeError
 from ...namespaces.functional.attention import default_scale
+from ...ops.operands import operand, size_text
 from ...ops.operators import F, Tensor, TensorLike
-from ...ops.settings import operand, size_text
 
 __all__ = [
     "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks",

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...eager import no_grad, rand, tensor
 from ...errors import ArgumentError
-from ...ops.linear_algebra.norms import vector_norm
+from ...ops.linear_algebra.products import vector_norm
 from ...ops.operators import F
 from ..module import Module
 from ..parameter import Parameter

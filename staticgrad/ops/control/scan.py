@@ -10,15 +10,14 @@ import numpy as np
 from ...base.types import INEXACT, TensorType
 from ...errors import ArgumentError, ShapeError
 from ...ir import REGISTRY, Graph
-from ..broadcasting import as_written
 from ..operands import trip_count
 from ..operators import Carry, F, Output, Symbol, apply, public
 from ..pytree import flatten, paths, text, unflatten
 from ..random import stream
-from . import carries
-from .branch_effects import assign_results, current_values
-from .carries import InGraph, check_callable, check_carries, check_structure, eager_tensors, graph_for, iterations, own
-from .subgraph_tracing import COUNTER, Draws, Traced, outputs, symbol
+from ..shaping import as_written
+from . import records
+from .records import InGraph, check_callable, check_carries, check_structure, eager_tensors, graph_for, iterations, own
+from .subgraph_tracing import COUNTER, Draws, Traced, assign_results, current_values, outputs, symbol
 
 
 @public
@@ -52,9 +51,9 @@ def scan(
         length = iterations(length, "scan: length", 0)
     elif not items:
         raise ArgumentError("scan: with no xs the number of iterations has to be given", "pass length=n")
-    level = carries.innermost()
+    level = records.innermost()
     if level is not None and level.loops:
-        return carries.scan(level, scan, fn, init, xs, length=length, reverse=reverse, checkpoint_every=checkpoint_every)
+        return records.scan(level, scan, fn, init, xs, length=length, reverse=reverse, checkpoint_every=checkpoint_every)
     job = _Scan(fn, spec, item_spec, reverse)
     graph = graph_for([*carry, *items])
     if graph is None:
@@ -112,7 +111,7 @@ class _Scan:
     def eager(self, carry: list[Any], items: list[Any], length: int | None) -> tuple[Any, Any]:
         n = _length(items, length)
         if n is None:
-            raise carries.no_loop("scan")
+            raise records.no_loop("scan")
         made: list[list[Any]] = []
         for t in reversed(range(n)) if self.reverse else range(n):
             carry, ys = self._step(carry, [x[t] for x in items])

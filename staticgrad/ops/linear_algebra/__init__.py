@@ -1,7 +1,7 @@
 """Linear algebra: products made of `matmul`, and decompositions that LAPACK computes on the host, by NumPy and SciPy."""
 
-from . import decompositions, determinants, matrix_functions, norms, products, triangular_factors, triangular_systems
-from .norms import norm
+from . import decompositions, matrix_functions, products, triangular_factors, triangular_systems
+from .products import norm
 from .records import LINALG
 from .triangular_systems import solve_triangular
 

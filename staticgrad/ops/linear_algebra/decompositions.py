@@ -15,14 +15,14 @@ import numpy as np
 from ...base.types import TensorType, part_dtype, shape_text
 from ...errors import ArgumentError, LinAlgError, UnknownExtentError
 from ...ir import Call, Emit, Layout, Native, Node, OpDef, OverComplex, Scratch
-from .. import attributes as at
 from .. import return_types
+from .. import rules as at
 from ..complex_numbers import complex_dtype
+from ..indexing import cut
 from ..operands import dtype_of, in_mode_of, ndim_of, operand
 from ..operators import F, apply, torch_function
 from ..over_complex import LINEAR
 from ..rules import Rule
-from ..slicing import cut
 from .records import as_floats, check_square, factored, host_record, lapack, linalg
 from .triangular_systems import right_triangular, solve
 

@@ -12,16 +12,16 @@ from ...base.interpreter import module
 from ...base.types import TensorType, broadcast_shapes, finfo, normalize_axis, part_dtype, shape_text, to_float
 from ...errors import ArgumentError, ShapeError
 from ...ir import Call, Layout, Native, Node, OpDef, Scratch
-from .. import attributes as at
 from .. import return_types
+from .. import rules as at
+from ..indexing import cut
 from ..leaves import fits
 from ..operands import dtype_of, extents, in_mode_of, integer, ndim_of
 from ..operators import F, Operators, Tensor, apply, torch_function
 from ..over_complex import HOLOMORPHIC, LINEAR
 from ..rearranging import movedim
-from ..slicing import cut
 from .decompositions import eigvalsh, svdvals
-from .norms import matrix_norm
+from .products import matrix_norm
 from .records import as_floats, check_matrices, check_square, each_matrix, factored, host_record, linalg, routine, same_type
 from .triangular_systems import inv, solve
 

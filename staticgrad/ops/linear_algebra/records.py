@@ -14,10 +14,9 @@ from ...base.dtypes import SHORT
 from ...base.types import TensorType, shape_text, to_float
 from ...errors import LinAlgError, ShapeError
 from ...ir import Call, Emit, Layout, Node, OpDef, OverComplex, Routine, Scratch, define
-from ..batching import leading
 from ..operands import dtype_of, extents, inexact, ndim_of
 from ..operators import NONE, F, Operators, as_array, composite, enter_as, numpy_twin, spelled
-from ..rules import Rule, floating
+from ..rules import Rule, floating, leading
 
 LINALG: dict[str, Rule] = {}
 """The functions of `staticgrad.linalg`."""
@@ -104,7 +103,7 @@ def host_record(
 @cache
 def routine(library: str, name: str, dtype: np.dtype) -> Rule:
     """A routine of SciPy's BLAS or LAPACK for arrays of a dtype."""
-    from ...base.libraries import extension  # with SciPy
+    from ...base.interpreter import extension
 
     return getattr(extension(f"scipy.linalg._f{library}"), f"{LETTERS[dtype]}{name}")
 

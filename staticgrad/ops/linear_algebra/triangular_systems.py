@@ -15,13 +15,12 @@ from ...base.dtypes import SHORT
 from ...base.types import TensorType, broadcast_shapes, shape_text
 from ...errors import LinAlgError, ShapeError
 from ...ir import Call, Copy, Expand, Layout, Native, Node, OpDef, OverComplex, Routine, define
-from .. import attributes as at
 from .. import return_types
-from ..batching import leading, solved
+from .. import rules as at
 from ..operands import in_mode_of, ndim_of
 from ..operators import F, Tensor, apply, enter_as, torch_function
 from ..over_complex import HOLOMORPHIC
-from ..rules import keep, unbroadcast
+from ..rules import keep, leading, solved, unbroadcast
 from .records import BLOCK, check_square, factored, host_record, linalg, routine, same_type, zeros_info
 
 

@@ -2,19 +2,31 @@
 
 from . import conversions, dispatch, methods, misuse  # noqa: F401 - methods of every tensor
 from .annotations import Array, Carry, Index, MaybeNone, Output, Tensor, TensorLike, Tensors
-from .cached_calls import by_method, filled_by, no_route, routed, viewed
 from .conversions import *
 from .dispatch import *
-from .lifted import Application, Level, Lifted, concrete, ended, top_level
-from .memory import PRESERVING, as_images, copied, image_eval, in_format, in_layout, layout_of, lies_in, order_of, span_of
-from .meta import MetaTensor, for_meta, on_meta, set_default
+from .dispatch import NOBODY, ORDINARY, Count, Size, count_of, disabled_torch_function, taken, takes_over, taking, untaken
+from .lifted import Application, Level, Lifted, MetaTensor, concrete, ended, for_meta, on_meta, set_default, top_level
 from .methods import WRITERS, Operators, foreign, is_tensor
 from .misuse import FormerNode, retained, warn_former
 from .node_names import append, as_array, as_node, control_of, listed, located, operand_of, promotion
-from .overrides import NOBODY, ORDINARY, disabled_torch_function, taken, takes_over, taking, untaken
-from .sizes import Count, Size, count_of
 from .spelling import *
-from .symbols import GradFn, Symbol, flows, has_rank
+from .spelling import by_method, filled_by, no_route, routed, viewed
+from .symbols import (
+    PRESERVING,
+    GradFn,
+    Symbol,
+    as_images,
+    copied,
+    flows,
+    has_rank,
+    image_eval,
+    in_format,
+    in_layout,
+    layout_of,
+    lies_in,
+    order_of,
+    span_of,
+)
 from .unknown_numbers import OpenNumbers
 
 __all__ = [

@@ -14,11 +14,10 @@ from ...base.dtypes import ANY_DTYPE, HALF, SHORT_NAMES, TENSOR_NAMES, DType, bf
 from ...base.types import FLOATING, INEXACT, DTypeLike, float32, float64, int8, uint8
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .annotations import Tensor
-from .dispatch import F, frontends, state
-from .memory import PRESERVING, as_operands, in_order, order_in_memory, order_of, with_axes_in
-from .meta import on_meta
+from .dispatch import NOBODY, ORDINARY, F, frontends, state, taken
+from .lifted import on_meta
 from .methods import Operators
-from .overrides import NOBODY, ORDINARY, taken
+from .symbols import PRESERVING, as_operands, in_order, order_in_memory, order_of, with_axes_in
 
 __all__ = [
     "autocasting", "autocasts", "factory", "LikePlacement", "Options", "Placement", "rounded_once", "to_precision",

@@ -1,4 +1,4 @@
-"""How an operation finds its mode: the table of public functions, the state of tracing and graph building, and `apply`.
+"""How an operation finds its mode: objects that take it over, the state of tracing and graph building, and `apply`.
 
 `apply(op, *args, **attrs)` runs now on eager tensors and appends a node for symbols. The eager front end registers
 itself here (`frontends`), so that op records can be written above both modes.
@@ -7,19 +7,163 @@ itself here (`frontends`), so that op records can be written above both modes.
 from __future__ import annotations
 
 import functools
+import math
 import threading
 import weakref
-from collections.abc import Callable, Mapping
-from types import MappingProxyType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import EllipsisType, MappingProxyType, NoneType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, overload
 
+import numpy as np
+
+from ...base.dtypes import CLASSES
 from ...base.interpreter import module, rlock
 from ...base.tables import LateTable
-from ...errors import GraphError, Where
+from ...base.types import Shape, normalize_axis, shape_text
+from ...errors import ArgumentTypeError, GraphError, UnknownExtentError, Where
 from ...ir import Graph, Node, OpDef
 
 if TYPE_CHECKING:
     from .interface import Functions, Tensor
+
+# `x.size`: a number as in NumPy, a method as in PyTorch ---------------------------------------------------------------
+
+item = tuple.__getitem__
+
+
+class Size(tuple[Any, ...]):
+    """The shape of a tensor, as PyTorch's `torch.Size`: a tuple that knows the number of elements and is printed as PyTorch
+    prints it. Slices and sums of it are sizes, too.
+
+    Examples:
+        >>> shape = sg.zeros(2, 3).shape
+        >>> shape, shape.numel(), shape == (2, 3)
+        (torch.Size([2, 3]), 6, True)
+    """
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements. Raises UnknownExtentError where an extent is unknown."""
+        return math.prod(self) if None not in self else int(count_of(self))
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, tuple):
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+        return Size(tuple.__add__(self, other))
+
+    def __radd__(self, other: Any) -> Any:
+        return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times: Any) -> Any:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, index: Any) -> Any:
+        found = item(self, index)
+        return Size(found) if index.__class__ is slice else found
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+
+Size.__module__ = "staticgrad"
+
+
+class Count(int):
+    """A number of elements that gives the shape when it is called."""
+
+    extents: Shape
+
+    @overload
+    def __call__(self, dim: None = None) -> Size: ...
+    @overload
+    def __call__(self, dim: int) -> int: ...
+    def __call__(self, dim: int | None = None) -> Any:
+        return Size(self.extents) if dim is None else self.extents[normalize_axis(dim, len(self.extents))]
+
+
+class UnknownCount:
+    """The same where extents are unknown: the shape has None for those; neither they nor the number can be computed with."""
+
+    def __init__(self, extents: Shape):
+        self.extents = extents
+
+    def __call__(self, dim: int | None = None) -> Any:
+        if dim is None:
+            return Size(self.extents)
+        extent = self.extents[normalize_axis(dim, len(self.extents))]
+        return self._unknown(f"extent {dim}") if extent is None else extent
+
+    def _unknown(self, what: str = "the number of elements") -> NoReturn:
+        raise UnknownExtentError(
+            f"{what} of a tensor of shape {shape_text(self.extents)} is unknown until the graph runs",
+            "write -1 in reshape, average with mean(), or give the placeholder known extents; x.shape has None there",
+        )
+
+    def __index__(self) -> int:
+        self._unknown()
+
+    __int__ = __index__
+    __hash__ = object.__hash__
+
+    def _refuse(self, other: Any) -> Any:
+        self._unknown()
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+    def __repr__(self) -> str:
+        return f"<size of {shape_text(self.extents)}>"
+
+
+class SymbolicCount:
+    """The same where extents are symbols of a trace. Operators compute with the number of elements, which is a symbol, too."""
+
+    def __init__(self, extents: Shape, count: Any):
+        self.extents, self.count = extents, count
+
+    __call__ = Count.__call__
+
+    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise self.count.unfollowed("NumPy computes with a number of elements")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"a number of elements has no {name}")
+        return getattr(self.count, name)
+
+    def __hash__(self) -> int:
+        raise self.count.unfollowed("a number of elements is a key")
+
+
+def _of_count(name: str) -> Any:
+    return lambda self, *others: getattr(self.count, name)(*others)
+
+
+for _name in dir(int):  # Python looks the names of operators up in the class
+    if _name.startswith("__") and _name not in (*dir(object), *vars(SymbolicCount)):
+        setattr(SymbolicCount, _name, _of_count(_name))
+for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__repr__", "__str__", "__format__"):
+    setattr(SymbolicCount, _name, _of_count(_name))
+
+
+def count_of(extents: Shape) -> Count:
+    """`x.size` of a tensor of this shape."""
+    if None in extents:
+        return cast("Count", UnknownCount(extents))  # which refuses to be computed with
+    count = 1
+    for extent in extents:
+        count *= extent
+    if type(count) is not int:
+        return cast("Count", SymbolicCount(extents, count))
+    number = Count(count)
+    number.extents = extents
+    return number
+
+
+# the table of public functions, the state of tracing, `apply` ---------------------------------------------------------
 
 __all__ = [
     "apply", "check_change", "composite", "default_graph", "F", "frontends", "intercepted", "lines_of", "NUMPY", "numpy_twin",
@@ -105,7 +249,7 @@ class State(threading.local):
         self.stream: Any = None
         """The random numbers of the eager loop or branch under way; None outside of any."""
         self.untaken = 0
-        """How many contexts are open in which no `__torch_function__` is asked; see `overrides.py`."""
+        """The number of open contexts that ask no `__torch_function__`; see `taken`."""
         self.autocast: Any = None
         """The floating dtype of 16 bits in which products are computed; None outside of `autocast`."""
         self.on_meta: Any = None
@@ -199,7 +343,7 @@ class Frontends:
     """join(values, signature, tensors): see `eager/calls/signature.py`."""
     route: Callable[..., Any]
     """route(function, node, signature, args, named, tensors): of an eager call without an entry in the table, how it is
-    computed; see `cached_calls.py`."""
+    computed; see `spelling.py`."""
     node_of: Callable[[Any], Any]
     """node_of(record): the node that users see for a record of the tape; see `eager/function_nodes.py`."""
     derivatives_at: Callable[[Any, tuple[Any, ...]], Any]
@@ -292,3 +436,87 @@ def end(interceptor: Any) -> None:
     with _count:
         _active.discard(interceptor)
         frontends.tracing = len(_active)
+
+
+# `__torch_function__`: objects that take over the calls of functions on them, as in PyTorch ---------------------------
+
+# A public function looks at the classes of its arguments; where one is not `ORDINARY`, `taken` asks the argument. Calls
+# that take a cached path have ordinary arguments only, so they don't look.
+
+ORDINARY: set[type] = {int, float, bool, complex, str, NoneType, slice, EllipsisType, Size, type, np.ndarray}
+ORDINARY |= CLASSES
+"""Classes of arguments that take over nothing. The modes add their tensors."""
+SEQUENCES = frozenset({list, tuple})
+"""Classes of arguments whose items are looked at, too."""
+NOBODY = object()
+"""Of calls that nobody takes over."""
+
+
+def disabled_torch_function(func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The `__torch_function__` of classes that take over nothing."""
+    return func(*args, **(kwargs or {}))
+
+
+def takes_over(kind: type) -> bool:
+    """Whether objects of a class take over the functions that are called on them."""
+    return kind not in ORDINARY and getattr(kind, "__torch_function__", disabled_torch_function) is not disabled_torch_function
+
+
+class untaken:
+    """A context in which nobody takes over: what the functions themselves do."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        state.untaken += 1
+
+    def __exit__(self, *error: object) -> None:
+        state.untaken -= 1
+
+
+def taking(values: Iterable[Any]) -> list[Any]:
+    """The first argument of each class that takes over; those of subclasses come before those of their bases."""
+    found: list[Any] = []
+    for value in values:
+        if value.__class__ in ORDINARY:
+            continue
+        for x in value if value.__class__ in SEQUENCES else (value,):
+            kind = x.__class__
+            if not takes_over(kind) or any(other.__class__ is kind for other in found):
+                continue
+            at = next((i for i, other in enumerate(found) if issubclass(kind, other.__class__)), len(found))
+            found.insert(at, x)
+    return found
+
+
+def taken(function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    """What the arguments make of a call of a public function; NOBODY where none takes it over."""
+    if state.untaken:
+        return NOBODY
+    found = taking((*args, *named.values()))
+    return answered(outermost().get(function, function), found, args, named) if found else NOBODY
+
+
+def answered(public: Callable[..., Any], found: Sequence[Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    """What the first of these arguments that answers makes of a call. Raises TypeError where all decline."""
+    kinds = tuple([x.__class__ for x in found])
+    for x in found:
+        result = x.__torch_function__(public, kinds, args, dict(named))
+        if result is not NotImplemented:
+            return result
+    raise ArgumentTypeError(
+        f"no implementation found for '{public.__name__}' on types that implement __torch_function__: {[*kinds]}",
+        "one of them has to return something other than NotImplemented",
+    )
+
+
+@functools.cache
+def outermost() -> Mapping[Any, Callable[..., Any]]:
+    """The public functions of tensors by the functions inside that ask."""
+    found = {}
+    for public in (*SPECIAL.values(), *public_functions().values()):
+        inner: Any = public
+        while inner is not None:
+            found[inner] = public
+            inner = getattr(inner, "__wrapped__", None)
+    return found

@@ -12,10 +12,8 @@ import numpy as np
 
 from ...base.dtypes import DType
 from ...errors import DTypeError
-from .dispatch import F, numpy_twin_of
+from .dispatch import ORDINARY, F, Size, numpy_twin_of, takes_over
 from .misuse import warn_former
-from .overrides import ORDINARY, takes_over
-from .sizes import Size
 
 if TYPE_CHECKING:
     from .annotations import Index, TensorLike

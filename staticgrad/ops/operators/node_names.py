@@ -28,8 +28,7 @@ from ...base.types import (
 )
 from ...errors import DTypeError, GraphError, ShapeError, StaticgradError, UnknownExtentError, Where, user_line
 from ...ir import REGISTRY, Graph, Node, OpDef, literal, node_name, over
-from .dispatch import frontends, state
-from .sizes import Size
+from .dispatch import Size, frontends, state
 from .symbols import Symbol
 from .unknown_numbers import Expression, closed
 

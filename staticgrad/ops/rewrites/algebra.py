@@ -24,7 +24,7 @@ from ..softmax import safe_top
 from . import RewriteRule
 from .layer_rules import ATTENTION, POOLING, ROWS, SCANS, WHOLE
 from .loop_rules import part_of_a_concatenation, parts_of_a_whole, slice_of_elements
-from .shifted_operands import ARITHMETIC, shifted_operands
+from .selected_rows import ARITHMETIC, shifted_operands
 
 # rewrite rules for exchanges between processes -----------------------------------------------------------------------
 

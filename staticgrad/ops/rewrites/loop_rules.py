@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ...ir import REGISTRY, Node, Pointwise
+from ..indexing import interval_of
 from ..operators import F, Symbol, apply
-from ..slicing import interval_of
 
 
 class Rule(NamedTuple):

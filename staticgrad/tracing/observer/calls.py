@@ -21,7 +21,7 @@ from ...compiler.passes.symbolic_extents import SymbolicExtent
 from ...eager.tensor import Tensor
 from ...errors import PACKAGE_DIR
 from ...ops.operators import Symbol
-from ...ops.operators.sizes import SymbolicCount
+from ...ops.operators.dispatch import SymbolicCount
 from ...ops.operators.unknown_numbers import UnknownNumber
 from ..containers import text_of
 from ..effects import BLIND, MOVING, Effect

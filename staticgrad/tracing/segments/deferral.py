@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.passes.index_ranges import range_of
+from ...compiler.passes.specialize import range_of
 from ...eager.calls.kernels import row_major
 from ...eager.execution import flows, link, number
 from ...eager.grad_mode import modes, no_grad

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...base.types import TensorType
-from ...compiler.execute.explanation import Explanation
+from ...compiler.execute.explain import Explanation
 from ...compiler.execute.profile import Profile
 from ...errors import ArgumentError
 from ...ir import Graph, Node, OpDef

@@ -19,16 +19,16 @@ import numpy as np
 
 from ...base.types import TensorType
 from ...compiler.execute.fastcall import Spec, declined, fast_path
+from ...compiler.plan_store import Templates
 from ...compiler.program import Program
-from ...compiler.templates import Templates
 from ...eager.calls.kernels import copied_as_it_lies
 from ...eager.pending import at_once
 from ...eager.sparse_gradients import SparseGradient, sparse_gradient_of
 from ...errors import Where
 from ...ir import REGISTRY, Graph, Layout, Native, Node, OpDef, Range, Reduction, View, over_types
-from ...ir.subgraph import evaluate
+from ...ir.graph import evaluate
 from ...ops.operators import OpenNumbers, Symbol, append, in_layout, layout_of, promotion
-from ...ops.operators.memory import reshaped
+from ...ops.operators.symbols import reshaped
 from ..containers import same
 
 NUMBERS = (bool, int, float)

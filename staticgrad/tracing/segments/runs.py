@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...base import logs
+from ...base import interpreter
 from ...errors import StaticgradError, TraceError
 from ...ops.operators import dispatch, state
 from .deferral import Deferral
 from .roads import Roads, Segment
 
 if TYPE_CHECKING:
-    from ...compiler.execute.explanation import Explanation
+    from ...compiler.execute.explain import Explanation
     from ...compiler.execute.profile import Profile
     from ...ir import Graph, Node
 
@@ -191,7 +191,7 @@ class SegmentedRuns:
     def _warn(self, what: str, level: int) -> None:
         if not self.warned:
             self.warned = True
-            logs.warn(f"{self.name} {what} ({self.why})", level)
+            interpreter.warn(f"{self.name} {what} ({self.why})", level)
 
     @property
     def plan(self) -> Any:

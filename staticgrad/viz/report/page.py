@@ -21,7 +21,7 @@ from ...compiler.backend.kernel_cache import without_comments
 from ...compiler.codegen.printers import Cost
 from ...compiler.execute.explain import Edge, arena_buffers, cost, critical_path_of, edges_of, source_of, trips
 from ...compiler.execute.profile import Limits, cpu_name, limits
-from ...compiler.runtime.threads import get_num_threads
+from ...compiler.runtime.loader import get_num_threads
 from ...errors import StaticgradError
 from ...ir import Graph, Node
 from ...ir.text import clip, outputs_of

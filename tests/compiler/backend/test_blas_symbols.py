@@ -7,14 +7,14 @@ import ctypes
 import numpy as np
 import pytest
 
-from staticgrad.compiler.backend import blas_symbols
+from staticgrad.compiler.backend import object_code
 from tests.helpers import rng_of
 
 
 @pytest.fixture
 def capsules(monkeypatch):
     """As where SciPy is no wheel."""
-    monkeypatch.setattr(blas_symbols, "openblas", lambda: None)
+    monkeypatch.setattr(object_code, "openblas", lambda: None)
 
 
 def product(address: int) -> np.ndarray:
@@ -31,11 +31,11 @@ def product(address: int) -> np.ndarray:
 
 
 def test_both_roads_find_the_same_routines(capsules, monkeypatch):
-    other = product(blas_symbols.address_of("dgemm"))
-    threads = blas_symbols.thread_functions()
+    other = product(object_code.address_of("dgemm"))
+    threads = object_code.thread_functions()
     monkeypatch.undo()
-    np.testing.assert_array_equal(product(blas_symbols.address_of("dgemm")), other)
-    assert places(blas_symbols.thread_functions()) == places(threads)
+    np.testing.assert_array_equal(product(object_code.address_of("dgemm")), other)
+    assert places(object_code.thread_functions()) == places(threads)
 
 
 def places(functions: list | None) -> list[int | None]:

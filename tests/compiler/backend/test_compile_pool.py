@@ -11,7 +11,7 @@ import pytest
 
 from staticgrad.compiler.backend import compile_pool
 from staticgrad.compiler.backend.compile_pool import Job, Pool
-from staticgrad.compiler.backend.machine_code import SOON
+from staticgrad.compiler.backend.kernel_cache import SOON
 
 
 class Terminal(io.StringIO):

@@ -16,8 +16,8 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.compiler.backend import kernel_cache
-from staticgrad.compiler.backend.gemm_form import AMPLE, FORM, ROOMY, scratch_of
-from staticgrad.compiler.backend.gemm_form import kernel as source_of
+from staticgrad.compiler.backend.abi import AMPLE, FORM, ROOMY, scratch_of
+from staticgrad.compiler.backend.abi import kernel as source_of
 from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 from tests.helpers import rng_of

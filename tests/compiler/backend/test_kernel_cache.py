@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from staticgrad.base import interpreter
-from staticgrad.compiler.backend import gemm_form, kernel_cache
+from staticgrad.compiler.backend import abi, kernel_cache
 from staticgrad.compiler.backend.kernel_cache import Counters
 from staticgrad.errors import CompileError
 from tests.helpers import load_no_kernels
@@ -96,9 +96,9 @@ def test_nothing_else_writes_code():
     """An interpreter that compiles a kernel, products and the runtime imports no other module of the compiler."""
     program = """
     import sys
-    from staticgrad.compiler.backend import gemm_form, kernel_cache
+    from staticgrad.compiler.backend import abi, kernel_cache
     from staticgrad.compiler.runtime import loader
-    for body in (gemm_form.kernel("f32")[0], loader.TEXT, *map(loader.source, loader.MODULES)):
+    for body in (abi.kernel("f32")[0], loader.TEXT, *map(loader.source, loader.MODULES)):
         kernel_cache.llvm_code(kernel_cache.header(body) + body)
     for name, module in sys.modules.items():
         if name.startswith("staticgrad.compiler."):
@@ -187,9 +187,9 @@ def test_only_the_steps_of_a_sum_may_be_rearranged(cache: Path):
 def test_products_inside_kernels_are_machine_code_of_their_own(cache: Path):
     """Compiled with the first kernel that calls them, and then linked with others. A kernel without them needs none."""
     kernels = [kernel_cache.library_source("attention_blocks", name) for name in ("forward_f32", "join_f32")]
-    products = gemm_form.kernel("f32")[0]
+    products = abi.kernel("f32")[0]
     [(text, name)] = kernel_cache.shared(kernels[0])
-    assert kernel_cache.shared(products) == [(text, name)] == [gemm_form.in_place("f32")]
+    assert kernel_cache.shared(products) == [(text, name)] == [abi.in_place("f32")]
     assert kernel_cache.shared(kernels[1]) == []
     before, loaded = Counters.compiled, Counters.from_disk
     assert not kernel_cache.at_hand(products)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.compiler.backend import blas_symbols, code_generation, object_code
+from staticgrad.compiler.backend import code_generation, object_code
 from staticgrad.compiler.runtime import instruction_loop, loader
 
 KNOWN = platform.machine() == "x86_64" and sys.platform == "linux"
@@ -102,7 +102,7 @@ def test_memory_that_can_not_be_executed_is_an_error(monkeypatch):
 def test_a_process_with_a_full_cache_imports_neither_llvm_nor_scipy():
     # the first process fills the kernel cache
     done = [subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False) for _ in range(2)][-1]
-    assert (done.returncode, done.stdout.strip() == "") == (0, KNOWN and blas_symbols.openblas() is not None), done.stderr
+    assert (done.returncode, done.stdout.strip() == "") == (0, KNOWN and object_code.openblas() is not None), done.stderr
 
 
 def test_the_runtime_is_called_with_its_operands():

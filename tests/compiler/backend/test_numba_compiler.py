@@ -11,7 +11,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import functional as F
-from staticgrad.compiler.backend import kernel_cache, machine_code, object_code
+from staticgrad.compiler.backend import kernel_cache, object_code
 from staticgrad.errors import CompileError
 from tests.helpers import load_no_kernels
 from tests.processes import ended, start
@@ -37,7 +37,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
 def njit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Numba's own front end compiles, in this process."""
     monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv(machine_code.TIERS, "0")
+    monkeypatch.setenv(kernel_cache.TIERS, "0")
     chosen(monkeypatch, "njit")
 
 
@@ -45,7 +45,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch, compiler: str) -> None:
     """A process with another compiler."""
     monkeypatch.setenv(object_code.COMPILER, compiler)
     load_no_kernels(monkeypatch)
-    monkeypatch.setattr(machine_code, "_codes", {})
+    monkeypatch.setattr(kernel_cache, "_codes", {})
 
 
 def value(program: Callable[..., Any], x: sg.Tensor) -> np.ndarray:

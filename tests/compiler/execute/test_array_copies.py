@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from staticgrad.compiler.execute import outputs
+from staticgrad.compiler.execute import fastcall
 
 VIEWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "transposed": lambda x: x.reshape(182, 180).T,
@@ -26,15 +26,15 @@ VIEWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 @pytest.fixture(autouse=True)
 def compiled_at_once(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("STATICGRAD_TIERS", "0")
-    monkeypatch.setattr(outputs, "_codes", {})
+    monkeypatch.setattr(fastcall, "_codes", {})
 
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", [np.bool_, np.int16, np.float32, np.float64, np.complex128])
 def test_copies(view: str, dtype: type):
     x = VIEWS[view](np.random.default_rng(0).integers(0, 100, 182 * 180).astype(dtype))
-    assert outputs._kernel(x)
-    copy = outputs.copied(x)
+    assert fastcall._kernel(x)
+    copy = fastcall.copied(x)
     assert copy.flags.c_contiguous
     assert copy.flags.owndata
     np.testing.assert_array_equal(copy, x)
@@ -51,5 +51,5 @@ def test_copies(view: str, dtype: type):
     ids=["small", "row-major", "text", "fields of records"],
 )
 def test_numpy_copies(array: np.ndarray):
-    assert not outputs._kernel(array)
-    np.testing.assert_array_equal(outputs.copied(array), array)
+    assert not fastcall._kernel(array)
+    np.testing.assert_array_equal(fastcall.copied(array), array)

@@ -12,8 +12,7 @@ import pytest
 
 import staticgrad
 from staticgrad.autodiff.reverse import gradients
-from staticgrad.compiler.execute.explain import remedy, size_text, totals
-from staticgrad.compiler.execute.explanation import patterns
+from staticgrad.compiler.execute.explain import patterns, remedy, size_text, totals
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.errors import ArgumentError
 from staticgrad.operators import F

@@ -16,8 +16,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.compiler.backend import abi as t
 from staticgrad.compiler.execute import fastcall
-from staticgrad.compiler.execute.fastcall import Spec, _disjoint, fast_call
-from staticgrad.compiler.execute.outputs import LARGE
+from staticgrad.compiler.execute.fastcall import LARGE, Spec, _disjoint, fast_call
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import F, apply
 from staticgrad.tracing.step_loop import FALLBACK, tensors

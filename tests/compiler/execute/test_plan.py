@@ -20,7 +20,7 @@ from staticgrad.compiler.execute import profile as profiling
 from staticgrad.compiler.execute.fastcall import Spec, fast_path
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.program import Program
-from staticgrad.compiler.runtime import loader, threads
+from staticgrad.compiler.runtime import loader
 from staticgrad.errors import ArgumentError, IndexRangeError, UninitializedError
 from staticgrad.ir import REGISTRY, OpDef
 from staticgrad.operators import F, Symbol, append, apply
@@ -304,7 +304,7 @@ def test_two_threads_run_one_program_at_once():
 @pytest.mark.parametrize("count", [0, -1, 1.5, True])
 def test_a_number_of_threads_is_a_positive_integer(count):
     with pytest.raises(ArgumentError, match="the number of threads is an integer >= 1"):
-        threads.set_num_threads(count)
+        loader.set_num_threads(count)
 
 
 # looking ----------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from staticgrad.autodiff.reverse import gradients
 from staticgrad.compiler.fusion import fuse
 from staticgrad.compiler.fusion.iteration_domain import GroupDomain, Union, domain_of, united
 from staticgrad.compiler.fusion.node_facts import FusionFailure, Layouts
-from staticgrad.compiler.passes.functionalize import functionalize
+from staticgrad.compiler.passes.specialize import functionalize
 from staticgrad.compiler.pipeline import compile_plan
 from staticgrad.ir import Node
 from staticgrad.operators import F, Symbol

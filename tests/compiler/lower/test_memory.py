@@ -8,8 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from staticgrad.compiler.lower.instructions import ALIGN, Buffer, Memory
-from staticgrad.compiler.lower.memory import MANY, bound, lay_out, size_of
+from staticgrad.compiler.lower.instructions import ALIGN, MANY, Buffer, Memory, bound, lay_out, size_of
 
 
 def slot(size: int, first: int, last: int) -> Buffer:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from staticgrad.compiler.passes.functionalize import FunctionalGraph, functionalize
+from staticgrad.compiler.passes.specialize import FunctionalGraph, functionalize
 from staticgrad.ir import REGISTRY, Graph, Literal, Node
-from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.graph import interpret
 from staticgrad.operators import F, Symbol, append, state
 from staticgrad.ops.random import DrawPosition, rng_op_type, uniform_op
 from tests.compiler.helpers import Bench

@@ -6,7 +6,7 @@ import numpy as np
 
 import staticgrad as sg
 from staticgrad.compiler.passes.rematerialize import ALL, CHEAP, Joint, Policy, nbytes
-from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.graph import interpret
 
 
 def chain(depth):

@@ -14,7 +14,7 @@ from staticgrad.compiler.passes.rewrite import simplify
 from staticgrad.compiler.passes.specialize import expand, specialize
 from staticgrad.compiler.program import Program
 from staticgrad.ir import REGISTRY, Graph, Node
-from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.graph import interpret
 from staticgrad.ir.text import verify
 from staticgrad.operators import F, Symbol, append, apply
 from staticgrad.ops.attention import attention

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from staticgrad.base.types import TensorType
-from staticgrad.compiler.passes.functionalize import functionalize
-from staticgrad.compiler.passes.specialize import expand, specialize, trailing_axes
+from staticgrad.compiler.passes.specialize import expand, functionalize, specialize, trailing_axes
 from staticgrad.errors import ShapeError
 from staticgrad.ir import Expand, Reduction
-from staticgrad.ir.subgraph import interpret
+from staticgrad.ir.graph import interpret
 from staticgrad.ir.text import verify
 from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench

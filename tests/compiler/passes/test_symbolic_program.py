@@ -9,9 +9,8 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.base.types import StackType, TensorType, TupleType, float32
-from staticgrad.compiler.passes.functionalize import FunctionalGraph, functionalize
-from staticgrad.compiler.passes.symbolic_extents import Conditions, SymbolicExtent, Unfollowed
-from staticgrad.compiler.passes.symbolic_program import Survey, SymbolicProgram
+from staticgrad.compiler.passes.specialize import FunctionalGraph, functionalize
+from staticgrad.compiler.passes.symbolic_extents import Conditions, Survey, SymbolicExtent, SymbolicProgram, Unfollowed
 from staticgrad.ir import REGISTRY, Cell, Node
 from staticgrad.operators import Symbol, append
 

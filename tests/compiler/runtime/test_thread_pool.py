@@ -40,7 +40,7 @@ from staticgrad.compiler.backend.abi import (
 )
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.lower import instructions
-from staticgrad.compiler.runtime import loader, thread_pool
+from staticgrad.compiler.runtime import loader
 from staticgrad.operators import F
 from tests.compiler.helpers import Bench, on_host
 
@@ -54,7 +54,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def word(place: int) -> int:
-    return int(thread_pool._words[place // 8])
+    return int(loader._words[place // 8])
 
 
 def example() -> tuple[Bench, Plan, np.ndarray]:
@@ -78,7 +78,7 @@ def test_workers_that_sleep_are_woken_and_not_waited_for(threads: None):
 
 
 def cpus(place: int) -> set[int]:
-    words = thread_pool._words[place // 8 : (place + CPU_SET_BYTES) // 8]
+    words = loader._words[place // 8 : (place + CPU_SET_BYTES) // 8]
     return {64 * i + bit for i, found in enumerate(words.tolist()) for bit in range(64) if found >> bit & 1}
 
 
@@ -129,7 +129,7 @@ def test_one_thread_at_a_time_changes_the_cpus_of_a_worker(threads: None):
     places = [PLACES + PLACE_BYTES * n for n in range(2)]
     try:
         for place in places:
-            thread_pool._words[(place + 24) // 8] = 1
+            loader._words[(place + 24) // 8] = 1
         for task in others:
             os.sched_setaffinity(task, mine[1:])
         run_with_workers(b, plan, first)
@@ -138,12 +138,12 @@ def test_one_thread_at_a_time_changes_the_cpus_of_a_worker(threads: None):
         assert all(word(place + 16) == mine[0] + 1 for place in places)
         assert all(os.sched_getaffinity(task) == {*mine[1:]} for task in others)
         for place in places:
-            thread_pool._words[(place + 24) // 8] = 0
+            loader._words[(place + 24) // 8] = 0
         eventually(lambda: sum(os.sched_getaffinity(task) == {*mine} for task in others) >= 2)
         eventually(lambda: all(word(place + 16) == 0 for place in places))
     finally:
         for place in places:
-            thread_pool._words[(place + 24) // 8] = 0
+            loader._words[(place + 24) // 8] = 0
         for task in others:
             os.sched_setaffinity(task, mine)
 
@@ -157,11 +157,11 @@ def keep_off_the_first(mine: list[int]) -> None:
     """Write into the places of two workers that they are kept off the first CPU."""
     for n in range(2):
         start = (PLACES + PLACE_BYTES * n) // 8
-        thread_pool._words[start + 2] = mine[0] + 1
+        loader._words[start + 2] = mine[0] + 1
         for place, allowed in ((start + 8, mine), (start + 8 + CPU_SET_BYTES // 8, mine[1:])):
-            thread_pool._words[place : place + CPU_SET_BYTES // 8] = 0
+            loader._words[place : place + CPU_SET_BYTES // 8] = 0
             for cpu in allowed:
-                thread_pool._words[place + cpu // 64] |= np.uint64(1 << cpu % 64).astype(np.int64)
+                loader._words[place + cpu // 64] |= np.uint64(1 << cpu % 64).astype(np.int64)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux")
@@ -201,7 +201,7 @@ def wait_until_workers_sleep() -> None:
 def run_with_workers(b: Bench, plan: Plan, first: np.ndarray) -> None:
     """A run that wakes the workers, also where one alone took less time or workers were preempted."""
     plan.status[[WAY // 8, STREAK // 8]] = 0
-    thread_pool._words[SHUN // 8] = 0
+    loader._words[SHUN // 8] = 0
     assert (plan.run(b.arrays, {})[0] == first).all()
 
 
@@ -219,28 +219,28 @@ def test_workers_let_other_processes_run_between_chunks(threads: None):
     """They call `sched_yield`, though not before each chunk."""
     b, plan, first = example()
     place = CALLS // 8 + 4
-    kept, runs, deadline = thread_pool._words[place], 0, time.monotonic() + 10
-    thread_pool._words[place] = ctypes.cast(yielded, ctypes.c_void_p).value
+    kept, runs, deadline = loader._words[place], 0, time.monotonic() + 10
+    loader._words[place] = ctypes.cast(yielded, ctypes.c_void_p).value
     try:
         while runs < 100 or not ({*YIELDS} - {threading.get_native_id()} or time.monotonic() > deadline):
             assert (plan.run(b.arrays, {})[0] == first).all()
             runs += 1
     finally:
-        thread_pool._words[place] = kept
+        loader._words[place] = kept
     assert {*YIELDS} - {threading.get_native_id()}
     assert len(YIELDS) < runs
 
 
 @pytest.fixture
 def shunned() -> Iterator[None]:
-    thread_pool._words[SHUN // 8] = 2**62
+    loader._words[SHUN // 8] = 2**62
     yield
-    thread_pool._words[SHUN // 8] = 0
+    loader._words[SHUN // 8] = 0
 
 
 def test_values_do_not_depend_on_who_runs_the_chunks(threads: None, shunned: None):
     b, plan, alone = example()
-    thread_pool._words[SHUN // 8] = 0
+    loader._words[SHUN // 8] = 0
     assert (plan.run(b.arrays, {})[0] == alone).all()
 
 

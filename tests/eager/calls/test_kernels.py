@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.compiler.execute import outputs
+from staticgrad.compiler.execute import fastcall
 from staticgrad.eager.backward_plans import Forms
 from staticgrad.eager.calls.kernels import LEAST, NEAR, STEPS, USES, WORK, PlannedCall, Requests, Waiting, row_major, uses_of
 from staticgrad.eager.grad_mode import modes
@@ -320,8 +320,8 @@ def test_a_setting_that_is_no_number():
 )  # fmt: skip
 def test_large_transposed_tensors_are_copied_by_a_kernel(moved: Any, monkeypatch: pytest.MonkeyPatch):
     taken = []
-    copied = outputs.copied
-    monkeypatch.setattr(outputs, "copied", lambda array: (taken.append(array), copied(array))[1])
+    copied = fastcall.copied
+    monkeypatch.setattr(fastcall, "copied", lambda array: (taken.append(array), copied(array))[1])
     x = random(300, 300)
     with sg.eager_kernels(wait=True):
         found = moved(x)

@@ -15,7 +15,7 @@ from staticgrad.autodiff.batching import Samples, rule_of
 from staticgrad.errors import ArgumentError, TransformError
 from staticgrad.ir import REGISTRY, Leaf
 from staticgrad.operators import apply
-from staticgrad.ops.batching import one_by_one
+from staticgrad.ops.rules import one_by_one
 from tests.helpers import assert_close
 
 X = sg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])

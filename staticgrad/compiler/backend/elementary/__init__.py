@@ -11,13 +11,9 @@ They are for compiled code: unjitted kernels call the NumPy functions of the op 
 converted to the function's own.
 
     primitives      Real: arithmetic that writes LLVM instructions; from a text over Real to a function of kernels;
-                    fma, copysign
-    rare            functions that a vectorized loop calls for rare arguments that take long
-    exponential     exp, exp_to_one, exp2, expm1, sigmoid, sinh, cosh, tanh
-    logarithm       log, log2, log10, log1p
+                    fma, copysign; functions that a vectorized loop calls for rare arguments that take long
+    exponential     exp, exp_to_one, exp2, expm1, sigmoid, sinh, cosh, tanh; log, log2, log10, log1p; pow; erf, maximum, minimum
     trigonometric   sin, cos, tan, atan, asin, acos
-    power           pow
-    special         erf, maximum, minimum
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from . import exponential, logarithm, trigonometric  # noqa: F401
+from . import exponential, trigonometric  # noqa: F401
 from .primitives import WRITTEN, define
 
 if TYPE_CHECKING:

@@ -26,11 +26,11 @@ from .primitives import (
     is_odd,
     narrow,
     negate_by_bit_one,
+    replaced,
     rint,
     select,
     widen,
 )
-from .rare import replaced
 
 I64, I128 = ir.IntType(64), ir.IntType(128)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from ..blas_symbols import symbol
 from ..kernel_types import Value, int64
 from ..llvm import BYTE, I32, I64, Elements, Int, fortran, letter, routine
+from ..object_code import symbol
 
 LETTERS = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 

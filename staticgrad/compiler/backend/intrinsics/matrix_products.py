@@ -7,9 +7,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from ..blas_symbols import symbol
 from ..kernel_types import Builtin, Complex, Float, complex64, complex128, float32, float64, int64
 from ..llvm import I64, Int, call_shared, fortran, letter
+from ..object_code import symbol
 
 ONE = 0x3FF0000000000000
 """The bits of 1 as a float64."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ....base.libraries import need
+from ....base.interpreter import need
 from ....errors import ArgumentError, ShapeError
 
 
