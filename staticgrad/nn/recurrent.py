@@ -195,9 +195,8 @@ class RNNBase(Module):
         weights = tuple(getattr(self, name + end, None) for name in WEIGHTS)
         kind = KINDS[self.mode] if type(self).cell is RNNBase.cell else type(self)
         mixed = kind is GRU and autocasting()  # whose products alone are of 16 bits: its state keeps its dtype
-        if present is None and kind.cell.__module__ == __name__ and not mixed:
-            nonlinearity = self.nonlinearity
-            ys, *state = recurrence(kind, self.hidden_size, nonlinearity, reverse, x, *weights, *begin)
+        if kind.cell.__module__ == __name__ and not mixed:
+            ys, *state = recurrence(kind, self.hidden_size, self.nonlinearity, reverse, x, present, *weights, *begin)
             return tuple(state), ys
         return _layer_of(self, reverse, x, weights, begin, present)
 
@@ -258,10 +257,10 @@ def _layer_of(
 
 
 @composite
-def recurrence(kind: Any, size: int, nonlinearity: str, reverse: bool, x: Any, *operands: Any) -> tuple[Any, ...]:
-    """(outputs, *last state) of a layer of this class."""
+def recurrence(kind: Any, size: int, nonlinearity: str, reverse: bool, x: Any, present: Any, *operands: Any) -> tuple[Any, ...]:
+    """(outputs, *last state) of a layer of this class. present: see `_layers`; operands: the weights, then the first state."""
     layer = _Cell(kind, size, nonlinearity)
-    state, ys = _layer_of(layer, reverse, x, operands[:5], operands[5:], None)
+    state, ys = _layer_of(layer, reverse, x, operands[:5], operands[5:], present)
     return (ys, *state)
 
 
