@@ -1,4 +1,5 @@
-"""The training steps of a program, found in its text: the lines around a call of `backward()`.
+"""The training steps of a program, found in its text: the lines around a call of `backward()`. In a file without one they are
+those around a call of a function that a transform of `func`, such as `grad`, has made.
 
 Such lines become a function, `outputs = step(inputs)`, of the local names that they read; the names that are read later are its
 results. The function stands at the end of the same text and keeps the lines' numbers, so errors and reports name them.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +27,8 @@ REPORTS = frozenset({"add_scalar", "add_scalars", "debug", "info", "log", "print
 PURE = REPORTS | {"abs", "cpu", "detach", "exp", "float", "format", "int", "item", "len", "log10", "max", "mean", "min",
                   "numpy", "perf_counter", "round", "size", "sqrt", "str", "sum", "time", "tolist"}  # fmt: skip
 """Calls that say something of values, and those that change nothing: lines of them before `backward()` can wait for the end."""
+TRANSFORMS = frozenset({"grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"})
+"""Functions of `func` that make a function of gradients."""
 DATA = frozenset({"random", "sklearn"})
 """Packages that make data: leading lines with them, or with NumPy's generators, are no part of a step, and give it arrays."""
 GENERATORS = frozenset({"Random", "RandomState", "default_rng"})
@@ -112,7 +116,7 @@ class Steps:
     def code(self, text: str, path: str) -> CodeType:
         """The code of a file."""
         tree = ast.parse(text, path)
-        if "backward" in text:
+        if "backward" in text or not TRANSFORMS.isdisjoint(re.findall(r"\w+", text)):
             made = _Text(path, tree).functions
             self.found += [ast.literal_eval(step.args[1]) for _, step in made]
             body = [statement for function, step in made for statement in (function, _named(function.name, step))]
@@ -206,10 +210,47 @@ def _waits(line: ast.stmt, lines: list[Any]) -> bool:
     return read.isdisjoint(after) and (read - before).isdisjoint(others)
 
 
-def _repeats(statement: ast.stmt) -> bool:
-    """Whether a loop in the statement calls `backward()`: the steps are in there, as in a main program under an `if`."""
-    loops = [part for part in _own(statement) if isinstance(part, (ast.For, ast.While))]
-    return any("backward" in _calls(loop) for loop in loops)
+def _repeats(statement: ast.stmt, differentiates: Callable[[ast.stmt], bool]) -> bool:
+    """Whether a loop in the statement computes gradients: the steps are in there, as in a main program under an `if`."""
+    return any(isinstance(part, (ast.For, ast.While)) and differentiates(part) for part in _own(statement))
+
+
+def _calls_backward(statement: ast.stmt) -> bool:
+    return "backward" in _calls(statement)
+
+
+class _Transformed:
+    """Tells calls of a file's functions of gradients: `step(...)` after `step = vmap(grad(f))`, and `grad(f)(...)`."""
+
+    def __init__(self, tree: ast.Module):
+        parts = [*ast.walk(tree)]
+        imports = [part for part in parts if isinstance(part, ast.ImportFrom)]
+        aliases = [x for part in imports if str(part.module).rpartition(".")[2] in ("func", "functorch") for x in part.names]
+        self.imported = {x.asname or x.name for x in aliases if x.name in TRANSFORMS}
+        self.bound: set[str] = set()
+        for part in parts:
+            if isinstance(part, ast.Assign) and any(map(self._transforms, _own(part.value))):
+                self.bound |= {name for target in part.targets if (name := _last_name(target))}
+
+    def _transforms(self, part: ast.AST) -> bool:
+        """Whether it is `grad(f)` or `torch.func.grad(f)`."""
+        if not isinstance(part, ast.Call):
+            return False
+        f = part.func
+        if isinstance(f, ast.Attribute):
+            return f.attr in TRANSFORMS and _last_name(f.value) in ("func", "functorch")
+        return _last_name(f) in self.imported
+
+    def __call__(self, statement: ast.stmt) -> bool:
+        calls = [part.func for part in _own(statement) if isinstance(part, ast.Call)]
+        return any(
+            any(map(self._transforms, _own(f))) if isinstance(f, ast.Call) else _last_name(f) in self.bound for f in calls
+        )
+
+
+def _last_name(part: ast.expr) -> str:
+    """The name of a variable or attribute; "" for anything else."""
+    return part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
 
 
 def _sources(tree: ast.Module) -> set[str]:
@@ -260,12 +301,16 @@ class _Text:
         self.sources = _sources(tree)
         self.asks = any(isinstance(part, ast.Name) and part.id in ASKS for part in ast.walk(tree))
         """Whether the file may read a name that is written nowhere in it."""
+        self.backward = any(isinstance(part, ast.stmt) and _calls_backward(part) for part in ast.walk(tree))
+        self.differentiates = _calls_backward if self.backward else _Transformed(tree)
         self.functions: list[tuple[ast.FunctionDef, ast.Call]] = []
         self._statements(tree.body, None, set())
 
     def _statements(self, statements: list[Any], function: Any, known: set[str]) -> None:
         """function: the innermost around; known: names that change from step to step: local ones, and those that loops bind."""
-        at = next((i for i, s in enumerate(statements) if _fits(s) and "backward" in _calls(s) and not _repeats(s)), None)
+        once = not self.backward and not known  # which tracing would not pay for
+        places = [] if once else [i for i, s in enumerate(statements) if _fits(s) and self.differentiates(s)]
+        at = next((i for i in places if not _repeats(statements[i], self.differentiates)), None)
         if at is not None and self._extract(statements, at, function, known):
             return
         for statement in statements:

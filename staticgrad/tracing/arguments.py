@@ -358,6 +358,51 @@ def taken_apart(arg: Any) -> tuple[tuple[Any, ...], Sequence[Any]]:
     return form, members
 
 
+class UnpackedArguments:
+    """The arguments with members in the places of containers, for the fast call. parts: of the key; values: the arguments;
+    places: where later calls have them, as text over `args`; checks: what holds of calls with such containers, in order;
+    space: names in the texts."""
+
+    def __init__(self, call: CallArguments):
+        """Raises TypeError for containers that need the slower path."""
+        self.values: list[Any] = []
+        self.places: list[str] = []
+        self.checks: list[str] = []
+        self.space: dict[str, Any] = {"bound": call.bound}
+        parts = iter(call.parts)
+        self.parts: list[Any] = []
+        self._changeable: list[str] = []
+        for i, arg in enumerate(call.args):
+            self._add(arg, f"args[{i}]", parts, call.bound)
+        if len(self._changeable) > 1:
+            self.checks.append(f"len({{{', '.join(self._changeable)}}}) == {len(self._changeable)}")
+        if self.checks:
+            self.checks.insert(0, f"len(args) == {len(call.args)}")
+
+    def _add(self, arg: Any, place: str, parts: Iterator[Hashable], bound: Mapping[int, Any]) -> None:
+        part = next(parts)
+        if not isinstance(arg, CONTAINERS) or id(arg) in bound:
+            self.values.append(arg)
+            self.places.append(place)
+            self.parts.append(part)
+            return
+        kind = type(arg)
+        name = f"kind{len(self.space)}"
+        self.space[name] = kind
+        self.checks.append(f"{place}.__class__ is {name}")
+        if kind is dict and all(type(key) is str for key in arg):
+            self.checks.append(f"[*{place}] == {[*arg]}")
+        elif isinstance(arg, (tuple, list)) and part == (kind, len(arg)):
+            self.checks.append(f"len({place}) == {len(arg)}")
+        else:
+            raise TypeError(f"a {kind.__name__} as a part {part!r}")
+        if not isinstance(arg, tuple):
+            self._changeable.append(f"id({place})")
+            self.checks.append(f"id({place}) not in bound")
+        for key in arg if kind is dict else range(len(arg)):
+            self._add(arg[key], f"{place}[{key!r}]", parts, bound)
+
+
 def names_of(arg: Any) -> list[Any]:
     """The names of the members of a container, in the order of `taken_apart`."""
     own = native_class(arg).keys(arg) if isinstance(arg, dict) else range(0 if isinstance(arg, RAW) else len(arg))

@@ -523,7 +523,7 @@ def compile(
     on_break: what happens where Python asks for another value that exists only when the step runs, for random numbers that are
     not ours, for the clock, or for files. "split": the function runs in segments, each a plan, and Python in between runs in
     every call; "eager": it runs eagerly; "error", as with fullgraph=True: TraceError. By default it is split, and runs eagerly
-    after some calls where its operations are so small that plans save less than it takes to split them; `explain()` says so.
+    where its operations are so small that plans save less than it takes to split them; `explain()` says so.
     With any of the three named, an `if` on a tensor is such a value, too.
     numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about its speed.
     wait: for kernels that a call needs; compiled functions do, with either value.

@@ -6,12 +6,14 @@ is, the trace begins again with one base and views of it. Such a trace suits cal
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.types import shape_text
+from ..compiler.execute.fastcall import disjoint
 from ..eager.inplace import addresses
 from ..eager.tensor import Tensor
 from ..errors import TraceError, Where
@@ -118,6 +120,12 @@ def bounds(array: ndarray) -> tuple[int, int]:
     return np.lib.array_utils.byte_bounds(array) if array.size else (0, 0)
 
 
+def meets(ranges: Sequence[tuple[int, int]], begin: int, end: int) -> bool:
+    """Whether bytes from `begin` to `end` are in one of ascending ranges that don't overlap."""
+    at = bisect_left(ranges, (end,))
+    return at > 0 and ranges[at - 1][1] > begin
+
+
 def share(a: ndarray, b: ndarray) -> bool:
     """Whether two arrays have a byte in common; True where the exact answer takes too long."""
     if not np.may_share_memory(a, b):
@@ -143,15 +151,17 @@ def pattern(
     byte, last + 1, tensor, whether it is written) of the tensors that the step is bound to.
     """
     found: list[Any] = []
+    changing = disjoint([place[:2] for place in others if place[3]])
+    changed = [k for k, (_, written) in enumerate(mine) if written]
     for i, (a, written) in enumerate(mine):
         begin, end = bounds(a)
         tensor = given[i] if i < len(given) and isinstance(given[i], Tensor) else None
-        for k in range(i):
+        for k in range(i) if written else changed:
             b = mine[k][0]
-            if (written or mine[k][1]) and share(a, b):
+            if k < i and share(a, b):
                 other = given[k] if k < len(given) and isinstance(given[k], Tensor) else None
                 found.append((k, i, relation(b, a), _taped(tensor, other)))
-        for low, high, other, changes in others:
+        for low, high, other, changes in others if written or meets(changing, begin, end) else ():
             if low < end and begin < high and (written or changes) and share(a, other._data):
                 found.append((id(other), i, relation(other._data, a), _taped(tensor, other)))
     return tuple(found)
@@ -251,8 +261,8 @@ def _refused(ones: Sequence[MemoryUse]) -> TraceError:
 
 
 def apart(written: list[Tensor], reached: list[Tensor]) -> list[tuple[int, int]]:
-    """(first, last + 1) byte of the memory that is written. Raises TraceError where another tensor shares it: kernels assume
-    that none does."""
+    """(first, last + 1) byte of the memory that is written, as ascending ranges. Raises TraceError where another tensor shares
+    it: kernels assume that none does."""
     places: dict[int, tuple[int, int, Tensor]] = {}
     for tensor in reached:
         data = tensor._data
@@ -275,4 +285,4 @@ def apart(written: list[Tensor], reached: list[Tensor]) -> list[tuple[int, int]]
         known = furthest[writes]
         if known is None or known[1] < place[1]:
             furthest[writes] = place
-    return [places[id(tensor)][:2] for tensor in written if id(tensor) in places]
+    return disjoint([places[id(tensor)][:2] for tensor in written if id(tensor) in places])

@@ -26,13 +26,13 @@ from ..errors import GraphError, StaticgradError, TraceError
 from ..ir import REGISTRY, Cell, Node, failing
 from ..ops.custom_gradient import decision_op
 from ..ops.operators import Symbol, append
-from .arguments import ArrayKey, CallArguments, inference
+from .arguments import ArrayKey, CallArguments, UnpackedArguments, inference
 from .effects import Former
 from .numbers import Condition, NumberFeeds, NumberKey
 from .observer.state_watcher import StateWatcher
 from .outputs import Build, Move, Results, fetched
 from .result_tape import InferenceMarks, result_tape
-from .sharing import apart, bounds, check, pattern
+from .sharing import apart, bounds, check, meets, pattern
 from .step_loop import FALLBACK, fallback, make_fast_call
 from .traced import Traced
 from .traced_backward import DeferredGradientBinding, GradientBinding, fits
@@ -189,10 +189,11 @@ class Specialization:
         self.number_places = [i for i, part in enumerate(call.parts) if isinstance(part, NumberKey)]
         """Where the fast call finds run-time numbers among its arguments. The arrays that they are fed as follow the others."""
         self.number_kinds = [part.kind for part in call.parts if isinstance(part, NumberKey)]
+        self.unpacked = self._unpacked(call)
         self.inference: list[int] | None = None
         """Which arguments are of `inference_mode`, where the trace depends on it; see `arguments.inference`."""
         if tracer.tracked or tracer.memory.asks_inference:
-            self.inference = [*map(inference, call.args)]
+            self.inference = [*map(inference, call.args if self.unpacked is None else self.unpacked.values)]
         self.inferring = tracer.memory.changes_inference and modes.now.inference is not None
         """Whether it is for calls inside `inference_mode` only."""
         self.specs, self.number_shapes = self._specs(call), self._number_shapes(call)
@@ -349,10 +350,13 @@ class Specialization:
 
     def _specs(self, call: CallArguments) -> list[Spec] | None:
         """The properties of each argument that the fast call checks; None for arguments that need the slower path."""
-        parts = call.parts
+        unpacked = self.unpacked
         if call.distinct or any(type(x) is ndarray for x in self.told):
             return None
-        if call.kwargs or len(parts) != len(call.args) or self.uses_given or self.has_shared_views or call.containers:
+        if unpacked is None or self.uses_given or self.has_shared_views or (unpacked.checks and self.formers):
+            return None
+        parts = unpacked.parts
+        if unpacked.checks and any(isinstance(part, NumberKey) for part in parts):
             return None
         if self.tape is not None and any(effect.build is not None for effect in self.effects):
             return None
@@ -362,7 +366,7 @@ class Specialization:
             return None
         arrays = enumerate(call.arrays)
         specs = []
-        for part, arg in zip(parts, call.args, strict=True):
+        for part, arg in zip(parts, unpacked.values, strict=True):
             if isinstance(part, NumberKey):
                 continue
             if isinstance(part, ArrayKey):
@@ -373,6 +377,15 @@ class Specialization:
         if self.number_feeds is not None:
             specs += [Spec(x.dtype, x.shape) for x in self.number_feeds.arrays(call.numbers) or ()]
         return specs + [Spec(x.dtype, tuple(x.shape)) for x in self.moved]
+
+    def _unpacked(self, call: CallArguments) -> UnpackedArguments | None:
+        """The arguments without containers; None for those that need the slower path."""
+        if call.kwargs or call.apart:
+            return None
+        try:
+            return UnpackedArguments(call)
+        except TypeError:
+            return None
 
     def _number_shapes(self, call: CallArguments) -> list[tuple[int, ...]]:
         found = None if self.number_feeds is None else self.number_feeds.arrays(call.numbers)
@@ -431,6 +444,7 @@ class Specialization:
         new.written = [cells[cell] for cell in self.written]
         new.effects = [effect.again(filler.number, first) for effect in self.effects]
         new.results = self.results.again(filler.attribute)
+        new.unpacked = new._unpacked(call)
         new.specs, new.number_shapes = new._specs(call), new._number_shapes(call)
         new.tape = None if self.tape is None else self.tape.again(filler, cells)
         if first:
@@ -499,8 +513,7 @@ class Specialization:
     def apart(self, array: ndarray) -> ndarray:
         """The array, or a copy where the step writes its memory."""
         low = array.__array_interface__["data"][0]
-        high = low + array.nbytes
-        return copied_as_it_lies(array) if any(low < end and begin < high for begin, end in self.ranges) else array
+        return copied_as_it_lies(array) if meets(self.ranges, low, low + array.nbytes) else array
 
     def ready(self) -> bool:
         """Whether the guards hold. Binds the plan again where memory has moved."""
@@ -656,6 +669,7 @@ class Specialization:
             for tensor, cell in self.initial_grads
         )
         alike = same and self.specs is not None and self.number_feeds is None and not self.effects and not self.road
+        alike = alike and self.unpacked is not None and not self.unpacked.checks
         alike = alike and not (self.shared_grads or self.retained or self.made or self.hooked or self.rebindings)
         return alike and Steps.suit(self.plan)
 

@@ -290,6 +290,10 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
             f"args = [{''.join(f'args[{i}], ' for i in range(len(others) + len(places)) if i not in places)}*fed{more}]",
             "result = call(*args)",
         ]
+    unpacked = specialization.unpacked
+    assert unpacked is not None
+    if unpacked.checks:
+        lines[0:0] = [f"if not ({' and '.join(unpacked.checks)}): return FALLBACK", f"args = [{', '.join(unpacked.places)}]"]
     lines.append("if result is None: return FALLBACK")
     if finish is not None:
         lines.append("finish()")
@@ -315,4 +319,5 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
         INFERRED=INFERRED, INFERRING=INFERRING, inference=inference, modes=modes, tape=tape,
         flags=specialization.flags, state=state, arrays=None if numbers is None else numbers.arrays,
         **{kind.__name__: kind for kind in specialization.number_kinds}, **{f"moved{i}": x for i, x in enumerate(moved)},
+        **unpacked.space,
     )  # fmt: skip

@@ -164,7 +164,7 @@ def fast_call(
         else:
             words[t.IN_DTYPE], words[t.IN_NDIM], words[t.IN_SHAPE] = id(spec.dtype), len(spec.shape), address(shape)
             words[t.IN_BYTES], words[t.BARE] = math.prod(spec.shape) * spec.dtype.itemsize, t.KINDS[spec.bare]
-    places = _disjoint(apart)
+    places = disjoint(apart)
     ranges = numbers([end for _, end in places] + [begin for begin, _ in places])
     ids = sorted(excluded)
     id_block = numbers(ids)
@@ -192,7 +192,7 @@ def _boxed(made: Block, box: Box) -> tuple[Any, ...]:
     return box, fields, nothing
 
 
-def _disjoint(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def disjoint(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The union of the ranges, as ascending ranges that don't overlap."""
     found: list[tuple[int, int]] = []
     for begin, end in sorted(ranges):

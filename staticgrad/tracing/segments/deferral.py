@@ -55,10 +55,11 @@ CAST = REGISTRY["cast"]
 
 
 class Deferral:
-    """See the module. roads: the function's; full: what to do when there are too many segments."""
+    """See the module. roads: the function's; full: what to do when there are too many segments; least: elements of a result,
+    on average, below which no plan is made for what was noted."""
 
-    def __init__(self, roads: Roads, full: Any):
-        self.roads, self.full = roads, full
+    def __init__(self, roads: Roads, full: Any, least: int = 0):
+        self.roads, self.full, self.least = roads, full, least
         self.ended = False
         """Whether the function has returned."""
         self.latest: Segment | None = None
@@ -586,12 +587,14 @@ class Deferral:
             where = (lambda: (None, "")) if self.ended else _cut
             segment = self.roads.segment(self.at, tuple([value.node for value in roots]), where, self.latest)
             self.latest = segment
-            if segment is not None:
+            if segment is None:
+                self.full()
+            else:
                 self.operations += segment.operations
                 self.elements += segment.elements
+            if segment is not None and self.elements >= self.least * self.operations:
                 results = segment.run(self.arrays)
             else:
-                self.full()
                 computed = self.roads.interpret(self.at, self.arrays)
                 results = [np.array(computed[value.node]) for value in roots]
             for value, array in zip(roots, results, strict=True):

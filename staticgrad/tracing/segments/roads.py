@@ -8,6 +8,7 @@ numbers that differ between the two runs become arguments at once.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import struct
@@ -165,13 +166,13 @@ class Segment:
     """The operations from one cut to the next as a plan. fetches: the nodes whose values live on. where: the user's line of the
     cut; reason: what asked for a value there. after: the segment that ran before this one when it was first met. elements: of
     the results of all operations. sparse: how sparse gradients among the fetches are made, of parts that the plan computes
-    instead: eager mode knows their rows."""
+    instead: eager mode knows their rows. make: its program."""
 
     def __init__(
-        self, program: Program, operations: int, elements: int, where: Where | None, reason: str, after: Segment | None = None,
-        sparse: Sequence[SparseGradient | None] = (),
+        self, make: Callable[[], Program], operations: int, elements: int, where: Where | None, reason: str,
+        after: Segment | None = None, sparse: Sequence[SparseGradient | None] = (),
     ):  # fmt: skip
-        self.program, self.operations, self.where, self.reason, self.after = program, operations, where, reason, after
+        self._make, self.operations, self.where, self.reason, self.after = make, operations, where, reason, after
         self.elements, self.sparse = elements, sparse if any(sparse) else ()
         self.runs = 0
         self.fast: Any = declined
@@ -199,10 +200,18 @@ class Segment:
             self.fast = fast_path(self.plan, [Spec(f.dtype, f.shape, bare=True) for f in self.plan.feed_types])
         return results
 
+    @functools.cached_property
+    def program(self) -> Program:
+        """Made for the first run, or for an inspection."""
+        return self._make()
+
     @property
     def plan(self) -> Any:
-        """The plan of the latest shapes; None before the first run."""
-        return next(reversed(self.program.plans.values()), None)
+        """The plan of the latest run, or the one that a run would have; None where that depends on values."""
+        known = next(reversed(self.program.plans.values()), None)
+        if known is None and not self.program.decisive:
+            known = self.program.plan(*[np.zeros(feed.type.shape, feed.type.dtype) for feed in self.program.prepared.feeds])
+        return known
 
 
 class Roads:
@@ -347,12 +356,12 @@ class Roads:
                 step = step.parent
             sparse = [sparse_gradient_of(node) for node in fetches]
             computed = [[node] if how is None else how.parts for node, how in zip(fetches, sparse, strict=True)]
-            program = Program(
-                self.graph, [*itertools.chain(*computed)], feeds[::-1], numerics=self.numerics, passes=self.passes,
+            make = functools.partial(
+                Program, self.graph, [*itertools.chain(*computed)], feeds[::-1], numerics=self.numerics, passes=self.passes,
                 templates=self.templates, kept=True,
             )  # fmt: skip
             place, reason = where()
-            at.plans[fetches] = Segment(program, operations, elements, place, reason, after, sparse)
+            at.plans[fetches] = Segment(make, operations, elements, place, reason, after, sparse)
             self.segments.append(at.plans[fetches])  # type: ignore[arg-type]
         return at.plans[fetches]
 

@@ -25,13 +25,13 @@ MOST = 64
 """Segments of a function; more of them run operation by operation."""
 SMALL = 1 << 15
 """Elements of an operation's result, on average, below which it takes longer to note operations than plans save."""
-STEADY = 4
-"""Calls without a new segment after which the sizes of operations are looked at."""
 OTHERS, COSTLY = 3, 2000
 """Calls in a row that made segments of so many operations, after which calls run operation by operation: the plan of a road
 that is taken once costs more than it saves."""
 AGAIN = 256
 """One call in so many runs in segments where others don't, to look again."""
+EARLY = frozenset({2, 16})
+"""Calls that do, too, where sizes are the reason: the first one may differ from those that follow."""
 
 
 class Again(BaseException):
@@ -136,18 +136,19 @@ class SegmentedRuns:
         self.always = always or numerics != "fast" or bool(passes)
         self.small = 0.0
         """Elements of a result, on average, where they are so few that calls run operation by operation; else 0."""
-        self.calls = self.steady = self.operations = self.elements = 0
-        """Calls; of the latest without a new segment: their number, their operations, and the elements of the results."""
+        self.calls = self.operations = self.elements = 0
+        """Calls; of those of the latest `AGAIN` that ran in segments: their operations, and the elements of the results."""
         self.others = self.compiled = 0
         """Of the latest calls that each made a segment: their number, and the operations of these segments."""
 
     def run(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """One call. Its effects are those of eager mode, in order, also if it raises."""
         self.calls += 1
-        if (self.small or self.wandering) and self.calls % AGAIN:
+        look = self.calls % AGAIN == 0 or (self.small and self.calls in EARLY)
+        if (self.small or self.wandering) and not look:
             return fn(*args, **kwargs)
         segments = len(self.roads.segments)
-        deferral = Deferral(self.roads, self._full)
+        deferral = Deferral(self.roads, self._full, 0 if self.always or (self.operations and not self.small) else SMALL)
         outer = state.deferral
         try:
             dispatch.begin(deferral)
@@ -171,19 +172,17 @@ class SegmentedRuns:
         """Note the sizes of a call's operations. made: its segments that no call before had."""
         if self.always:
             return
-        known = not made
+        if self.small or self.calls % AGAIN == 0:
+            self.operations = self.elements = 0
+        self.operations += deferral.operations
+        self.elements += deferral.elements
+        if self.operations:
+            mean = self.elements / self.operations
+            self.small = max(mean, 1.0) if mean < SMALL else 0.0
+        known = not made or self.small
         self.others, self.compiled = (0, 0) if known else (self.others + 1, self.compiled + sum(s.operations for s in made))
         if self.wandering:
             self._warn(f"took another road in each of its latest {self.others} calls, so it runs operation by operation now", 6)
-        if not known or self.small:
-            self.steady = self.operations = self.elements = 0
-        self.operations += deferral.operations
-        self.elements += deferral.elements
-        self.steady += known
-        if self.operations and (self.small or self.steady >= STEADY):
-            mean = self.elements / self.operations
-            self.small = max(mean, 1.0) if mean < SMALL else 0.0
-            self.steady = self.operations = self.elements = 0
 
     def _full(self) -> None:
         self._warn(f"takes other branches in every call: beyond {MOST} segments it runs operation by operation", 5)
@@ -195,9 +194,9 @@ class SegmentedRuns:
 
     @property
     def plan(self) -> Any:
-        """The plan of the largest segment; None before the first run."""
-        segments = [segment for segment in self.roads.segments if segment.plan is not None]
-        return max(segments, key=lambda segment: segment.operations).plan if segments else None
+        """The plan of the largest segment; None before the first call."""
+        plans = (s.plan for s in sorted(self.roads.segments, key=lambda segment: -segment.operations))
+        return next((plan for plan in plans if plan is not None), None)
 
     def largest(self) -> Any:
         """The plan of the largest segment. Raises TraceError where there is none, as with `on_break="eager"`."""

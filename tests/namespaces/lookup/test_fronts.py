@@ -406,6 +406,40 @@ def test_a_step_has_the_results_that_the_file_reads(reads):
     assert steps.found == [f"program.py:14-16   -> {READS[reads]}"]
 
 
+TRANSFORMED = """import torch
+from torch.func import grad_and_value, vmap
+from torch.func import grad as gradient
+
+def fit(w, xs):
+    for x in xs:
+        w = w - 0.1 * torch.func.grad(loss)(w, x)
+        print(w)
+    return w
+
+step = vmap(grad_and_value(loss))
+step(w, x)
+for t in range(3):
+    x = torch.rand(1)
+    g, value = step(w, x)
+    w = w - 0.1 * g
+    print(value.item())
+for t in range(3):
+    BODY
+"""
+
+
+@pytest.mark.parametrize(("body", "more"), [
+    ("g = gradient(loss)(w, x)", ["program.py:19-19   -> g"]), ("g = vmap(loss)(w, x)", []), ("g = grad(loss)(w, x)", []),
+])  # fmt: skip
+def test_calls_of_transformed_functions_in_loops_are_steps_where_there_is_no_backward(body, more):
+    steps = Steps("compiled")
+    steps.code(TRANSFORMED.replace("BODY", body), "program.py")
+    assert steps.found == ["program.py:7-7  w, x -> w", "program.py:14-16  w -> value, w, x", *more]
+    steps = Steps("compiled")
+    steps.code(TRANSFORMED.replace("BODY", "gradient(loss)(w, x).backward()"), "program.py")
+    assert steps.found == ["program.py:19-19   -> staticgrad_loss"]
+
+
 def test_gradients_that_are_reset_before_data_are_made_are_reset_outside_of_the_step():
     steps = Steps("compiled")
     steps.code(DATA.replace("    x = MADE", "    optimizer.zero_grad()\n    x = batch()"), "program.py")

@@ -1,4 +1,4 @@
-"""Functions whose operations are small run operation by operation after some calls, and say so."""
+"""Functions whose operations are small run operation by operation, and say so."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ import staticgrad as sg
 from staticgrad import nn, optim
 from staticgrad.tracing.segments import runs
 
-CALLS = runs.STEADY + 6
+CALLS = 10
+SMALL = runs.SMALL
+
+
+@pytest.fixture(autouse=True)
+def sizes_decide(plans_for_small_operations, monkeypatch):
+    """As they do outside of these tests."""
+    monkeypatch.setattr(runs, "SMALL", SMALL)
 
 
 def trained(wrap, dtype, rows=lambda i: 4):
@@ -80,13 +87,15 @@ def test_counts_decide_and_are_looked_at_again(monkeypatch):
         return y / 2 if float(y.sum()) > 3 else y + 1
 
     x = sg.ones(8)
-    for _ in range(2 * runs.STEADY):
+    looks = []
+    seen = runs.SegmentedRuns._weigh
+    monkeypatch.setattr(runs.SegmentedRuns, "_weigh", lambda self, *args: (looks.append(self.calls), seen(self, *args)))
+    for _ in range(16):
         assert halved(x).tolist() == [1.0] * 8
     assert halved.segmented.small
-    before = of_segments(halved)
-    for _ in range(8):
-        halved(x)
-    assert of_segments(halved) == before + 2 * 2  # two of eight calls, of two segments each
+    assert looks == [1, 2, 4, 8, 12, 16]
+    assert of_segments(halved) == 0  # no plan was made
+    assert halved.plan is not None  # but when somebody asks what it would be
     large = sg.ones(5000)
     for _ in range(8):
         assert float(halved(large).sum()) == 5000
