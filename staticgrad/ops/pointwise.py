@@ -343,55 +343,50 @@ def _sigmoid_eval(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     return np.reciprocal(e, e)
 
 
-BLOCK, MANY = 1 << 14, 1 << 15
+BLOCK = 1 << 15
 """Numbers that stay in the second cache, with what is computed of them; and from which on this pays."""
-NEAR = np.array(
-    [0.12837917, -0.37612626, 0.11283597, -0.026854325, 0.005189303, -0.0008018765, 7.8821686e-05], np.float32
-)  # fmt: skip
+NEAR = [
+    np.array(c, np.float32)
+    for c in (0.12837917, -0.37612626, 0.11283597, -0.026854325, 0.005189303, -0.0008018765, 7.8821686e-05)
+]
 """P in erf(x) = x + x P(x * x), |x| < 1, by interpolation in Chebyshev's points."""
-FAR = np.array(
-    [
+FAR = [
+    np.array(c, np.float32)
+    for c in (
         0.00031435851, -1.1302128, -0.6318563, -0.11005644, 0.02641051, -0.0047568614, 0.00059643853, -4.604029e-05,
         1.6375557e-06,
-    ],
-    np.float32,
-)  # fmt: skip
+    )
+]  # fmt: skip
 """P in erf(x) = 1 - exp(P(x)), 1 <= x <= LAST, likewise of log(erfc(x))."""
 LAST = np.float32(3.94)
 """Where erf rounds to 1."""
 
 
 def _erf_eval(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """SciPy's; of many float32 numbers polynomials, which take half the time. Error: 1.49 ULP."""
-    if x.dtype != float32 or x.size < MANY or not x.flags.c_contiguous or not (out is None or out.flags.c_contiguous):
+    """SciPy's; of many float32 numbers polynomials, which take a third of the time. Error: 1.49 ULP."""
+    if x.dtype != float32 or x.size < BLOCK or not x.flags.c_contiguous or not (out is None or out.flags.c_contiguous):
         return module("scipy.special").erf(x, out=out)
     if out is None:
         out = np.empty_like(x)
-    flat, results, spare = x.reshape(-1), out.reshape(-1), np.empty((4, BLOCK), x.dtype)
+    flat, results, (squares, values) = x.reshape(-1), out.reshape(-1), np.empty((2, BLOCK), x.dtype)
     for i in range(0, x.size, BLOCK):
-        part = flat[i : i + BLOCK]
-        _erf_of_block(part, results[i : i + BLOCK], *spare[:, : part.size])
+        part, result = flat[i : i + BLOCK], results[i : i + BLOCK]
+        square, value = squares[: part.size], values[: part.size]
+        np.multiply(part, part, square)
+        _horner(square, NEAR, value)
+        np.multiply(value, part, value)
+        places = np.flatnonzero(square >= ONE[x.dtype])
+        far = part[places]
+        np.add(value, part, result)
+        size = np.minimum(np.abs(far), LAST)
+        tail = np.empty_like(size)
+        _horner(size, FAR, tail)
+        np.subtract(ONE[x.dtype], np.exp(tail, tail), tail)
+        result[places] = np.copysign(tail, far, tail)
     return out
 
 
-def _erf_of_block(x: np.ndarray, out: np.ndarray, near: np.ndarray, far: np.ndarray, *spare: np.ndarray) -> None:
-    square, size = spare
-    np.minimum(np.maximum(x, -ONE[x.dtype], out=near), ONE[x.dtype], out=near)
-    np.multiply(near, near, square)
-    _horner(square, NEAR, far)
-    np.multiply(far, near, far)
-    np.add(near, far, near)
-    np.minimum(np.abs(x, size), LAST, out=size)
-    _horner(size, FAR, far)
-    np.subtract(ONE[x.dtype], np.exp(far, far), far)
-    np.copysign(far, x, far)
-    mask = np.less(size, ONE[x.dtype]).view(np.int8)
-    bits, others = near.view(np.int32), far.view(np.int32)
-    np.bitwise_and(np.bitwise_xor(bits, others, bits), np.negative(mask, mask), bits)
-    np.bitwise_xor(bits, others, out.view(np.int32))
-
-
-def _horner(x: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
+def _horner(x: np.ndarray, coefficients: Sequence[np.ndarray], out: np.ndarray) -> None:
     """A polynomial, the constant coefficient first."""
     np.multiply(x, coefficients[-1], out)
     for c in coefficients[-2:0:-1]:
