@@ -201,12 +201,14 @@ def _most_put_eval(
 
 def _put_apart(g: np.ndarray, x: np.ndarray, taps: Sequence[_Tap]) -> np.ndarray:
     """`most_put` for windows that share no element and lie inside. What is no largest element gets bits of 0: a product of
-    integers, which is faster than a choice, and right for infinities and NaNs."""
-    value, bits = _largest(x, taps), np.dtype(f"i{g.itemsize}")
+    integers, which is faster than a choice, and right for infinities and NaNs. Elements that lie apart are read once."""
+    parts = [np.ascontiguousarray(x[tap.elements]) for tap in taps]
+    value, bits = parts[0].copy(), np.dtype(f"i{g.itemsize}")
+    for here in parts[1:]:
+        np.maximum(here, value, out=value)
     nan, left = bool(np.isnan(value).any()), np.ones(value.shape, bool)
     out, given = np.zeros(x.shape, bits), g.view(bits)
-    for tap in taps:
-        here = x[tap.elements]
+    for here, tap in zip(parts, taps, strict=True):
         wins = here == value
         if nan:
             wins |= np.isnan(here) & np.isnan(value)
