@@ -358,7 +358,7 @@ def _is_number(node: Node) -> bool:
     return node.op.leaf == "constant" and not node.type.shape
 
 
-LARGE = 1 << 12
+LARGE = 1 << 10
 """Elements of a value that is computed in its iteration: in those of all iterations it would not stay in the cache."""
 
 
