@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from operator import methodcaller
 from typing import Any
 
@@ -74,10 +75,15 @@ def tops(x: np.ndarray, axis: Axes) -> np.ndarray:
 
 
 def totals(x: np.ndarray, axis: Axes) -> np.ndarray:
-    """The sums along axes, which stay: of short rows by `einsum`, which takes a quarter of the time."""
-    if x.size < MANY or axis != (x.ndim - 1,) or x.shape[-1] > SHORT or x.dtype.kind != "f":
+    """The sums along axes, which stay: of short rows by BLAS, which takes a sixth of the time."""
+    if x.size < MANY or axis != (x.ndim - 1,) or x.shape[-1] > SHORT or x.dtype.char not in "fd":
         return np.asarray(ADD.reduce(x, axis, None, None, True))
-    return np.asarray(np.einsum("...i->...", x))[..., None]
+    return np.matmul(x, _ones(x.shape[-1], x.dtype.char))[..., None]
+
+
+@lru_cache(64)
+def _ones(count: int, dtype: str) -> np.ndarray:
+    return np.ones(count, dtype)
 
 
 def reduced_shape(shape: Sequence[Any], axis: Axes, keepdims: bool) -> tuple[Any, ...]:
