@@ -22,7 +22,7 @@ from .kernel_types import Builtin, Operand, Pointer, Type, Value, builtin
 u8, u16, u32, u64, i8, i16, i32, i64 = np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, np.int32, np.int64
 f32, f64, c64, c128 = np.float32, np.float64, np.complex64, np.complex128
 masked = range
-"""A range whose last vector has idle lanes; see `kernel_variables.hint`."""
+"""A range whose last vector has idle lanes; see `kernel_compiler.hint`."""
 
 
 def _reader(element: Type) -> Builtin:

@@ -184,8 +184,7 @@ def compiled(source: str, name: str = "kernels") -> bytes:
 
 def llvm_code(source: str, name: str = "kernels") -> tuple[list[str], str]:
     """The names of the kernels of a source, and their LLVM code."""
-    from .kernel_compiler import Kernel
-    from .kernel_variables import TEXT
+    from .kernel_compiler import TEXT, Kernel
 
     if object_code.compiler() == "njit":
         from .numba_compiler import translated

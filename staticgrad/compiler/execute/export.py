@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LANGUAGE = Path(kernel_cache.__file__).parent
 SHARED = (
     "code_generation.py", "cpu.py", "dialect.py", "kernel_compiler.py",
-    "kernel_types.py", "kernel_variables.py", "llvm.py",
+    "kernel_types.py", "llvm.py",
     *(f"elementary/{path.name}" for path in sorted((LANGUAGE / "elementary").glob("*.py"))),
 )  # fmt: skip
 """The modules of the kernels' language, by their paths in `backend/`."""

@@ -27,7 +27,7 @@ from ..backend.kernel_cache import NOW, SOON, Wanted, arrive, code, pool, tiers
 OPERANDS = {"step": 8, "steps": 12, "hold_calls": 1}
 """The functions of the runtime that Python calls, with the number of their operands."""
 MODULES = {
-    "call": "fastcall_body", "hold_calls": "instruction_loop", "step": "instruction_loop", "worker": "work_sharing",
+    "call": "instruction_loop", "hold_calls": "instruction_loop", "step": "instruction_loop", "worker": "work_sharing",
     "control": "control_instructions", "exchange": "exchange_instructions", "shards": "control_instructions",
     "steps": "instruction_loop",
 }  # fmt: skip
