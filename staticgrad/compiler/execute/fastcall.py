@@ -1,9 +1,8 @@
 """A call of a plan with as little Python as possible: a function with a native body checks the arguments, runs the plan,
 makes results.
 
-The body is `call` of `runtime/instruction_loop.py`; this module prepares the blocks of words that it reads, one for each argument
-and result. Large results are arrays that are used again when nothing refers to them any more.
-"""
+The body is `call` of `runtime/instruction_loop.py`; this module prepares the blocks of words that it reads, one for each
+argument and result. Large results are arrays that are used again when nothing refers to them any more."""
 
 from __future__ import annotations
 

@@ -163,6 +163,19 @@ def _key(kind: str, a: SymbolicExtent, b: Any) -> tuple[Any, ...]:
     return (kind, a._number, b._number, None) if type(b) is SymbolicExtent else (kind, a._number, b)
 
 
+def _remembered(kind: str, compute: Callable[[SymbolicExtent, Any], Any]) -> Callable[[SymbolicExtent, Any], Any]:
+    """An operator of extents. The record knows its results by the operands, so that most are looked up."""
+
+    def operate(self: SymbolicExtent, other: Any) -> Any:
+        if type(other) is not int:
+            return self._computed(kind, other, compute)
+        key = (kind, self._number, other)
+        known = self._record.known
+        return known[key] if key in known else self._computed(kind, other, compute)
+
+    return operate
+
+
 class SymbolicExtent:
     """An extent whose value may be another one next time. See the module."""
 
@@ -301,23 +314,10 @@ class SymbolicExtent:
         result = self._record.known[_key(kind, self, other)] = compute(self, other)
         return result
 
-    def __add__(self, other: Any) -> Any:
-        if type(other) is not int:
-            return self._computed("+", other, _sum)
-        key = ("+", self._number, other)
-        known = self._record.known
-        return known[key] if key in known else self._computed("+", other, _sum)
-
-    __radd__ = __add__
-
-    def __mul__(self, other: Any) -> Any:
-        if type(other) is not int:
-            return self._computed("*", other, _product)
-        key = ("*", self._number, other)
-        known = self._record.known
-        return known[key] if key in known else self._computed("*", other, _product)
-
-    __rmul__ = __mul__
+    __add__ = __radd__ = _remembered("+", lambda a, b: _sum(a, b))
+    __mul__ = __rmul__ = _remembered("*", lambda a, b: _product(a, b))
+    __floordiv__ = _remembered("//", lambda a, b: _quotient(a._record, a, b))
+    __mod__ = _remembered("%", lambda a, b: _remainder(a._record, a, b))
 
     def __neg__(self) -> Any:
         return self * -1
@@ -334,25 +334,11 @@ class SymbolicExtent:
     def __rsub__(self, other: Any) -> Any:
         return -self + other
 
-    def __floordiv__(self, other: Any) -> Any:
-        if type(other) is not int:
-            return self._computed("//", other, _quotient)
-        key = ("//", self._number, other)
-        known = self._record.known
-        return known[key] if key in known else self._computed("//", other, _quotient)
-
     def __rfloordiv__(self, other: Any) -> Any:
-        return _quotient_of(self._record, other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        if type(other) is not int:
-            return self._computed("%", other, _remainder)
-        key = ("%", self._number, other)
-        known = self._record.known
-        return known[key] if key in known else self._computed("%", other, _remainder)
+        return _quotient(self._record, other, self)
 
     def __rmod__(self, other: Any) -> Any:
-        return _remainder_of(self._record, other, self)
+        return _remainder(self._record, other, self)
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         return self // other, self % other
@@ -428,11 +414,7 @@ def _exact(a: Any, b: Any) -> Terms | None:
     return result
 
 
-def _quotient(a: SymbolicExtent, b: Any) -> Any:
-    return _quotient_of(a._record, a, b)
-
-
-def _quotient_of(record: Conditions, a: Any, b: Any) -> Any:
+def _quotient(record: Conditions, a: Any, b: Any) -> Any:
     if b == 0:
         raise ZeroDivisionError("an extent divided by 0")
     exact = _exact(a, b)
@@ -441,11 +423,7 @@ def _quotient_of(record: Conditions, a: Any, b: Any) -> Any:
     return record._atom("//", a, b, now(a) // now(b))
 
 
-def _remainder(a: SymbolicExtent, b: Any) -> Any:
-    return _remainder_of(a._record, a, b)
-
-
-def _remainder_of(record: Conditions, a: Any, b: Any) -> Any:
+def _remainder(record: Conditions, a: Any, b: Any) -> Any:
     if b == 0:
         raise ZeroDivisionError("an extent divided by 0")
     if _exact(a, b) is not None:
