@@ -16,7 +16,7 @@ import pytest
 import staticgrad as sg
 from staticgrad.compiler.backend import abi as t
 from staticgrad.compiler.execute import fastcall
-from staticgrad.compiler.execute.fastcall import LARGE, Spec, _disjoint, fast_call
+from staticgrad.compiler.execute.fastcall import LARGE, Spec, disjoint, fast_call
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import F, apply
 from staticgrad.tracing.step_loop import FALLBACK, tensors
@@ -159,7 +159,7 @@ def test_fields_that_lie_elsewhere_are_noticed(field: str, monkeypatch: pytest.M
 
 
 def test_disjoint_ranges():
-    assert _disjoint([(5, 7), (1, 3), (2, 4), (7, 9), (20, 21)]) == [(1, 4), (5, 9), (20, 21)]
+    assert disjoint([(5, 7), (1, 3), (2, 4), (7, 9), (20, 21)]) == [(1, 4), (5, 9), (20, 21)]
 
 
 # results ------------------------------------------------------------------------------------------------------------
