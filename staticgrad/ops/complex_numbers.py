@@ -57,8 +57,10 @@ def _pairs_of(shape: tuple[int, ...], operands: Sequence[Layout]) -> Layout:
 
 
 def _sgn(x: np.ndarray) -> np.ndarray:
-    size = np.abs(x)
-    return np.divide(x, size, out=np.zeros_like(x), where=(size != 0))
+    size, out = np.abs(x), np.zeros_like(x)
+    for part, of in ((out.real, x.real), (out.imag, x.imag)):
+        np.divide(of, size, out=part, where=(size != 0))
+    return out
 
 
 def _sgn_slope(g: Any, out: Any, x: Any) -> Any:

@@ -1,6 +1,6 @@
 """Functions of complex numbers by their parts, which kernels compute: each takes and returns pairs (real, imaginary).
 
-Branch cuts and results at zeros are those of C99, annex G, and so are most at infinities and NaN.
+Branch cuts and results at zeros, infinities and NaN are those of C99, annex G.
 """
 
 from __future__ import annotations
@@ -59,10 +59,19 @@ def times(x: Any, y: Any) -> Any:
     return F.where(nothing, F.copysign(F.zeros_like(x), x) * F.copysign(F.ones_like(y), y), x * y)
 
 
+def stretched(x: Any, y: Any) -> Any:
+    """As `times`, and infinite where x is and y is unknown."""
+    return F.where(F.logical_and(F.isinf(x), F.ne(y, y)), F.abs(x), times(x, y))
+
+
+def endless(x: Pair) -> Any:
+    return F.logical_or(F.isinf(x[0]), F.isinf(x[1]))
+
+
 def exp(x: Pair) -> Pair:
     a, b = x
     size = F.exp(a)
-    return times(size, F.cos(b)), times(size, F.sin(b))
+    return stretched(size, F.cos(b)), times(size, F.sin(b))
 
 
 def exp2(x: Pair) -> Pair:
@@ -105,7 +114,7 @@ def log10(x: Pair) -> Pair:
 
 def sqrt(x: Pair) -> Pair:
     a, b = x
-    root = F.sqrt(0.5 * F.abs(a) + 0.5 * F.hypot(a, b))
+    root = F.where(F.isinf(b), F.abs(b), F.sqrt(0.5 * F.abs(a) + 0.5 * F.hypot(a, b)))
     flat = F.eq(root, 0)
     other = F.where(F.isinf(b), F.abs(b), F.where(flat, F.abs(b), F.abs(b) / F.where(flat, 1, 2 * root)))
     left = a < 0
@@ -113,23 +122,22 @@ def sqrt(x: Pair) -> Pair:
 
 
 def sin(x: Pair) -> Pair:
-    a, b = x
-    return times(F.sin(a), F.cosh(b)), times(F.cos(a), F.sinh(b))
+    a, b = sinh((x[1], -x[0]))
+    return -b, a
 
 
 def cos(x: Pair) -> Pair:
-    a, b = x
-    return times(F.cos(a), F.cosh(b)), -times(F.sin(a), F.sinh(b))
+    return cosh((-x[1], x[0]))
 
 
 def sinh(x: Pair) -> Pair:
     a, b = x
-    return times(F.sinh(a), F.cos(b)), times(F.cosh(a), F.sin(b))
+    return stretched(F.sinh(a), F.cos(b)), times(F.cosh(a), F.sin(b))
 
 
 def cosh(x: Pair) -> Pair:
     a, b = x
-    return times(F.cosh(a), F.cos(b)), times(F.sinh(a), F.sin(b))
+    return stretched(F.cosh(a), F.cos(b)), times(F.sinh(a), F.sin(b))
 
 
 def tanh(x: Pair) -> Pair:
@@ -139,9 +147,12 @@ def tanh(x: Pair) -> Pair:
     s, t = F.sinh(F.where(far, 0, a)), F.tan(b)
     steep = 1 + t * t
     under = 1 + steep * s * s
-    limit = F.copysign(F.ones_like(a), a)
-    tail = 4 * F.sin(b) * F.cos(b) * F.exp(-2 * F.abs(a))
-    return F.where(far, limit, steep * F.sqrt(1 + s * s) * s / under), F.where(far, tail, t / under)
+    limit = F.where(F.logical_or(F.isinf(a), F.isfinite(b)), F.copysign(F.ones_like(a), a), math.nan)
+    twice = F.sin(b) * F.cos(b)
+    nothing = F.copysign(F.zeros_like(b), F.where(F.isfinite(b), twice, b))
+    tail = F.where(F.isinf(a), nothing, 4 * twice * F.exp(-2 * F.abs(a)))
+    re, im = steep * F.sqrt(1 + s * s) * s / under, F.where(F.eq(b, 0), b, t / under)
+    return F.where(far, limit, F.where(F.eq(a, 0), a, re)), F.where(far, tail, im)
 
 
 def tan(x: Pair) -> Pair:
@@ -152,17 +163,23 @@ def tan(x: Pair) -> Pair:
 def asin(x: Pair) -> Pair:
     """Source: W. Kahan, "Branch Cuts for Complex Elementary Functions", 1987; `acos` and `acosh`, too."""
     (p, q), (r, s) = _roots(1 - x[0], -x[1], x)
-    return F.atan2(x[0], times(p, r) - times(q, s)), F.asinh(times(p, s) - times(q, r))
+    turn = F.where(F.eq(x[0], 0), x[0], F.atan2(x[0], times(p, r) - times(q, s)))
+    return turn, F.where(endless(x), F.copysign(math.inf, x[1]), F.asinh(times(p, s) - times(q, r)))
 
 
 def acos(x: Pair) -> Pair:
     (p, q), (r, s) = _roots(1 - x[0], -x[1], x)
-    return 2 * F.atan2(p, r), F.asinh(times(r, q) - times(s, p))
+    return _turn(x, p, r), F.where(endless(x), F.copysign(math.inf, -x[1]), F.asinh(times(r, q) - times(s, p)))
 
 
 def acosh(x: Pair) -> Pair:
     (p, q), (r, s) = _roots(x[0] - 1, x[1], x)
-    return F.asinh(times(p, r) + times(q, s)), 2 * F.atan2(q, r)
+    return F.where(endless(x), math.inf, F.asinh(times(p, r) + times(q, s))), F.copysign(_turn(x, F.abs(q), r), x[1])
+
+
+def _turn(x: Pair, p: Any, r: Any) -> Any:
+    """The real part of acos(x), from those of the roots of 1 - x and 1 + x."""
+    return F.where(endless(x), F.atan2(F.abs(x[1]), x[0]), F.where(F.eq(x[0], 0), math.pi / 2, 2 * F.atan2(p, r)))
 
 
 def _roots(re: Any, im: Any, x: Pair) -> tuple[Pair, Pair]:
@@ -180,14 +197,14 @@ def atanh(x: Pair) -> Pair:
     turn where no more is left of them."""
     a, b = F.abs(x[0]), x[1]
     size = F.hypot(a, b)
-    far, pole, endless = size > DISTANT, F.eq(a, 1), F.isinf(size)
+    far, pole = size > DISTANT, F.eq(a, 1)
     p, q = F.where(far, 0, a), F.where(far, 0, b)
     inside = F.where(pole, 1, (1 - p) * (1 - p) + q * q)
     near = F.where(pole, 0.5 * (F.log(F.hypot(q, 2 * F.ones_like(q))) - F.log(F.abs(q))), 0.25 * F.log1p(4 * p / inside))
     turn = F.copysign(F.full_like(b, math.pi / 2), b)
-    c, d = (F.where(endless, 0, part / size / size) for part in (a, b))
+    c, d = (F.where(F.isinf(size), 0, part / size / size) for part in (a, b))
     side = F.where(far, F.where(F.isnan(b), b, turn - d), 0.5 * F.atan2(2 * q, (1 - p) * (1 + p) - q * q))
-    return F.copysign(F.where(far, c, near), x[0]), side
+    return F.copysign(F.where(F.eq(a, 0), a, F.where(far, c, near)), x[0]), side
 
 
 def atan(x: Pair) -> Pair:

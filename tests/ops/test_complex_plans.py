@@ -303,6 +303,22 @@ def test_elementary_functions_as_numpy_s(name: str):
         np.testing.assert_array_less(abs(a - b)[near], 4e-15 * size[near] + 1e-199)
 
 
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in (*LOSING, "reciprocal")])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_infinities_and_nan_as_in_c(name: str):
+    """As NumPy's, which are C's, but for signs of zeros beside NaN, which C leaves open."""
+    edges = (np.inf, -np.inf, np.nan)
+    z = np.array(
+        [complex(a, b) for a in (*edges, -2.0, -1.0, -0.0, 0.0, 0.5, 1.0, 30.0) for b in (*edges, -1.0, -0.0, 0.0, 2.0)]
+    )
+    z = z[~np.isfinite(z)]
+    found, wanted = (f(sg.tensor(z)).numpy() for f in (sg.compile(getattr(sg, name)), getattr(sg, name)))
+    for a, b, other in ((found.real, wanted.real, wanted.imag), (found.imag, wanted.imag, wanted.real)):
+        np.testing.assert_allclose(a, b, rtol=1e-14)
+        zero = (b == 0) & ~np.isnan(other)
+        np.testing.assert_array_equal(np.signbit(a[zero]), np.signbit(b[zero]))
+
+
 def test_powers_with_plain_exponents_and_complex_ones():
     z, w = draw(50), draw(50)
     for exponent in (0, 1, 2, 3, -1, -4, 2.5, 1j, 7 + 2j):
