@@ -648,7 +648,7 @@ def _cast_eval(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
         x = np.where((x > wide.min) & (x < -float(wide.min)), x, wide.min).astype(wide.dtype)
     if dtype.itemsize == 2 and dtype in HALF:  # as PyTorch, by way of float32
         x = x.astype(float32)
-    return x.astype(dtype) if x.base is None or 0 not in x.strides else copied(x).astype(dtype)
+    return x.astype(dtype) if x.flags.c_contiguous or 0 not in x.strides else copied(x).astype(dtype)
 
 
 def _complex_cast_eval(x: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import dtypes
 from ..base.types import (
     FLOATING,
     Axis,
@@ -230,7 +231,8 @@ min_op = define(
 def _mean_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
     shape = x.shape
     total = totals(x, axis) if keepdims else ADD.reduce(x, axis, None, None, False)
-    return np.asarray(total / math.prod([shape[a] for a in axis]), order="C")
+    mean = total / math.prod([shape[a] for a in axis])
+    return mean if mean.ndim < 2 else np.asarray(mean, order="C")
 
 
 def _mean_expand(node: Node, x: Any) -> Any:
@@ -370,7 +372,7 @@ def reducer(
             return frontends.into(out, name, function, (input, axis), options)
         if dtype is not None:
             input = F.astype(input, dtype)
-        elif op is mean_op:
+        elif op is mean_op and dtypes.prefix:
             inexact(
                 input, "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype."
             )

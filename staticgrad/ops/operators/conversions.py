@@ -464,7 +464,7 @@ def factory(record: type) -> Callable[[Factory], Factory]:
                 if options.get("memory_format") not in PRESERVING:
                     return _laid_out(function(*args, **options), options["memory_format"])
             made = function(*args, **options)
-            return made if placed else _like(made, args[0] if args else None)
+            return made if placed or not args else _like(made, args[0])
 
         call.__signature__ = signature.replace(parameters=[*own, *named])  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
@@ -487,6 +487,8 @@ def _in_order(made: Any, order: Sequence[int]) -> Any:
 
 def _like(made: Any, template: Any) -> Any:
     """A new tensor whose elements lie in the order in which those of another one do, of its shape."""
+    if template.__class__ is frontends.public_class and template._data.flags.c_contiguous:
+        return made
     known = getattr(type(template), "_known_layout", None)  # a tensor whose memory was freed has none
     layout = None if known is None else known(template)
     if layout is None or (layout := as_operands(layout.shape, [layout])).is_contiguous:
