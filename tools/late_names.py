@@ -25,14 +25,16 @@ PACKAGE = Path(staticgrad.__file__).parent
 OTHERS = ("eager.windows",)
 """Modules outside of `ops/` of this kind."""
 WIDTH = 128
-TABLES = ("RECORDS", "FUNCTIONS", "METHODS", "INPLACE", "SPECIAL")
+TABLES = {"RECORDS": "r", "FUNCTIONS": "f", "METHODS": "m", "INPLACE": "i", "SPECIAL": "s"}
+"""The tables, and the letters for them in the file."""
 HEAD = '''\
-"""Made by `python -m tools.stubs`: what the modules enter that are imported when something of theirs is first asked for.
+"""Made by `python -m tools.stubs`: the names of modules that are imported when one of these names is first asked for.
 
-Of each module its ops, its public functions, those that are methods, those with a method that ends in "_", and those of
-`staticgrad.special`.
+Letters say what a name is: r, an op; f, a public function; m, a method; i, a method with "_" as well; s, a function of
+`staticgrad.special`. So `cumsum:rfmi` is all but the last.
 """
 
+NAMES = {
 '''
 Entry = tuple[str, str]
 """A table and a name in it."""
@@ -77,23 +79,16 @@ def text() -> str:
     done = subprocess.run([sys.executable, "-m", __name__], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
     found: dict[str, list[Entry]] = json.loads(done.stdout)
     lines = []
-    for table in TABLES:
-        lines.append(f"{table} = {{")
-        for module, entries in found.items():
-            names = " ".join(name for kind, name in entries if kind == table)
-            line = f'    "{module}": "{names}",'
-            parts = [names] if len(names) <= WIDTH - 10 else textwrap.wrap(names, WIDTH - 11)
-            if len(line) <= WIDTH and names:
-                lines.append(line)
-            elif names:
-                lines += [
-                    f'    "{module}": (',
-                    *[f'        "{part} "' for part in parts[:-1]],
-                    f'        "{parts[-1]}"',
-                    "    ),",
-                ]
-        lines.append("}")
-    return HEAD + "\n".join(lines) + "\n"
+    for module, entries in found.items():
+        letters: dict[str, str] = {}
+        for table, name in entries:
+            letters[name] = letters.get(name, "") + TABLES[table]
+        words = [f"{name}:{''.join(sorted(marks, key='rfmis'.index))}" for name, marks in sorted(letters.items())]
+        parts = textwrap.wrap(" ".join(words), WIDTH - 11, break_on_hyphens=False)
+        one = f'    "{module}": "{" ".join(words)}",'
+        several = [f'    "{module}": (', *[f'        "{part} "' for part in parts[:-1]], f'        "{parts[-1]}"', "    ),"]
+        lines += [one] if len(one) <= WIDTH else several
+    return HEAD + "\n".join(lines) + "\n}\n"
 
 
 if __name__ == "__main__":

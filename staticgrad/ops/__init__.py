@@ -8,5 +8,5 @@ is first asked for; `late_names.py` says what they enter.
 from . import elementwise, indexing, late_names, leaves, linear, pointwise, random, reductions, shaping, softmax
 from .operators import enter_late, frontends
 
-enter_late(late_names)
+enter_late(late_names.NAMES)
 frontends.late("ops.deferred", "defer", "defer_rule")

@@ -1,140 +1,86 @@
-"""Made by `python -m tools.stubs`: what the modules enter that are imported when something of theirs is first asked for.
+"""Made by `python -m tools.stubs`: the names of modules that are imported when one of these names is first asked for.
 
-Of each module its ops, its public functions, those that are methods, those with a method that ends in "_", and those of
-`staticgrad.special`.
+Letters say what a name is: r, an op; f, a public function; m, a method; i, a method with "_" as well; s, a function of
+`staticgrad.special`. So `cumsum:rfmi` is all but the last.
 """
 
-RECORDS = {
-    "ops.attention": "attention attention_gradient attention_softmax",
-    "ops.complex_numbers": "complex conj imag real sgn view_as_complex view_as_real",
-    "ops.control.records": "branch loop result",
-    "ops.convolution": "conv2d conv2d_input conv2d_weight",
-    "ops.cumulative": "cummax_index cummin_index cumprod cumsum linear_recurrence logcumsumexp prod",
-    "ops.custom_gradient": "custom_call custom_output decision python_call watch",
-    "ops.data_dependent": "histc nonzero_static",
-    "ops.deferred": "deferred",
-    "ops.fourier": "fft_c2c fft_c2r fft_r2c",
-    "ops.joining": "concatenate part",
-    "ops.linear_algebra.decompositions": (
-        "linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh linalg_qr linalg_svd linalg_svdvals"
-    ),
-    "ops.linear_algebra.matrix_functions": "linalg_lstsq linalg_matrix_exp linalg_pinv",
-    "ops.linear_algebra.triangular_factors": (
-        "linalg_apply_lu linalg_cholesky linalg_cholesky_inverse linalg_cofactor linalg_det linalg_geqrf linalg_ldl_factor "
-        "linalg_ldl_solve linalg_lu_factor linalg_slogdet lu_order"
-    ),
-    "ops.linear_algebra.triangular_systems": "linalg_inv linalg_regular linalg_solve linalg_solve_triangular",
-    "ops.ordering": "argsort median median_index mode_index nanmedian nanmedian_index searchsorted topk_index",
-    "ops.placing": "index_copy",
-    "ops.pooling": "avg_pool2d avg_pool2d_put max_pool2d max_pool2d_put max_pool2d_take",
-    "ops.scatter_reductions": "recurrence_at scatter_reduce",
-    "ops.selection": "clip where",
-    "ops.sized": "counted lexicographic nonzero positions repeated sliced",
-    "ops.special_functions": (
-        "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v "
-        "chebyshev_polynomial_w entr hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p "
-        "modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 "
-        "scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u "
-        "shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w spherical_bessel_j0 xlog1py"
-    ),
-    "ops.strided_views": "diagonal unfold",
-}
-FUNCTIONS = {
-    "eager.windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
+NAMES = {
+    "eager.windows": "bartlett_window:f blackman_window:f hamming_window:f hann_window:f kaiser_window:f",
+    "ops.attention": "attention:r attention_gradient:r attention_softmax:r",
     "ops.complex_numbers": (
-        "angle complex conj conj_physical imag isreal polar real resolve_conj resolve_neg sgn view_as_complex "
-        "view_as_complex_copy view_as_real view_as_real_copy"
+        "angle:fm complex:rf conj:rfm conj_physical:fmi imag:rf isreal:fm polar:f real:rf resolve_conj:fm resolve_neg:fm "
+        "sgn:rfmi view_as_complex:rf view_as_complex_copy:f view_as_real:rf view_as_real_copy:f"
     ),
-    "ops.control.scan": "scan",
-    "ops.control.while_loop": "cond while_loop",
-    "ops.cumulative": "cummax cummin cumprod cumsum logcumsumexp prod",
+    "ops.control.records": "branch:r loop:r result:r",
+    "ops.control.scan": "scan:f",
+    "ops.control.while_loop": "cond:f while_loop:f",
+    "ops.convolution": "conv2d:r conv2d_input:r conv2d_weight:r",
+    "ops.cumulative": (
+        "cummax:fm cummax_index:r cummin:fm cummin_index:r cumprod:rfmi cumsum:rfmi linear_recurrence:r logcumsumexp:rfm "
+        "prod:rfm"
+    ),
+    "ops.custom_gradient": "custom_call:r custom_output:r decision:r python_call:r watch:r",
     "ops.data_dependent": (
-        "argwhere bincount histc histogram histogramdd masked_select nonzero nonzero_static unique unique_consecutive"
+        "argwhere:fm bincount:fm histc:rfm histogram:fm histogramdd:f masked_select:fm nonzero:fm nonzero_static:rfm unique:fm "
+        "unique_consecutive:fm"
     ),
-    "ops.fourier": "istft stft",
+    "ops.deferred": "deferred:r",
+    "ops.fourier": "fft_c2c:r fft_c2r:r fft_r2c:r istft:fm stft:fm",
     "ops.joining": (
-        "atleast_1d atleast_2d atleast_3d block_diag cat chunk column_stack concat concatenate dsplit dstack hsplit hstack "
-        "narrow row_stack select split split_with_sizes stack tensor_split unbind unsafe_chunk unsafe_split "
-        "unsafe_split_with_sizes vsplit vstack"
+        "atleast_1d:f atleast_2d:f atleast_3d:f block_diag:f cat:f chunk:fm column_stack:f concat:f concatenate:rf dsplit:fm "
+        "dstack:f hsplit:fm hstack:f narrow:fm part:r row_stack:f select:fm split:fm split_with_sizes:fm stack:f "
+        "tensor_split:fm unbind:fm unsafe_chunk:fm unsafe_split:fm unsafe_split_with_sizes:fm vsplit:fm vstack:f"
     ),
-    "ops.linear_algebra.decompositions": "qr svd",
-    "ops.linear_algebra.matrix_functions": "matrix_exp pinverse",
+    "ops.linear_algebra.decompositions": (
+        "linalg_eig:r linalg_eigh:r linalg_eigvals:r linalg_eigvalsh:r linalg_qr:r linalg_svd:r linalg_svdvals:r qr:fm svd:fm"
+    ),
+    "ops.linear_algebra.matrix_functions": "linalg_lstsq:r linalg_matrix_exp:r linalg_pinv:r matrix_exp:fm pinverse:fm",
     "ops.linear_algebra.products": (
-        "addbmm addmm addmv addr baddbmm bmm cdist chain_matmul cross dist einsum ger inner lobpcg matrix_power mm mv norm "
-        "pca_lowrank renorm spmm svd_lowrank tensordot trace vdot"
+        "addbmm:fmi addmm:fmi addmv:fmi addr:fmi baddbmm:fmi bmm:fm cdist:f chain_matmul:f cross:fm dist:fm einsum:f ger:fm "
+        "inner:fm lobpcg:f matrix_power:fm mm:fm mv:fm norm:fm pca_lowrank:f renorm:fmi spmm:fm svd_lowrank:f tensordot:f "
+        "trace:fm vdot:fm"
     ),
     "ops.linear_algebra.triangular_factors": (
-        "cholesky cholesky_inverse cholesky_solve det geqrf logdet lu lu_solve lu_unpack orgqr ormqr slogdet"
+        "cholesky:fm cholesky_inverse:fm cholesky_solve:fm det:fm geqrf:fm linalg_apply_lu:r linalg_cholesky:r "
+        "linalg_cholesky_inverse:r linalg_cofactor:r linalg_det:r linalg_geqrf:r linalg_ldl_factor:r linalg_ldl_solve:r "
+        "linalg_lu_factor:r linalg_slogdet:r logdet:fm lu:fm lu_order:r lu_solve:fm lu_unpack:f orgqr:fm ormqr:fm slogdet:fm"
     ),
-    "ops.linear_algebra.triangular_systems": "inverse triangular_solve",
+    "ops.linear_algebra.triangular_systems": (
+        "inverse:fm linalg_inv:r linalg_regular:r linalg_solve:r linalg_solve_triangular:r triangular_solve:fm"
+    ),
     "ops.ordering": (
-        "aminmax argsort bucketize isin kthvalue max median min mode msort nanmedian nanquantile quantile searchsorted sort "
-        "topk"
+        "aminmax:fm argsort:rfm bucketize:f isin:f kthvalue:fm max:fm median:rfm median_index:r min:fm mode:fm mode_index:r "
+        "msort:fm nanmedian:rfm nanmedian_index:r nanquantile:fm quantile:fm searchsorted:rf sort:fm topk:fm topk_index:r"
     ),
     "ops.placing": (
-        "as_strided_scatter diagonal_scatter fill gather index_copy index_fill index_put index_reduce index_select "
-        "masked_scatter put scatter scatter_add scatter_reduce select_scatter slice_scatter take_along_dim"
+        "as_strided_scatter:fm diagonal_scatter:fm fill:fm gather:fm index_copy:rfmi index_fill:fmi index_put:fmi "
+        "index_reduce:fmi index_select:fm masked_scatter:fmi put:fmi scatter:fmi scatter_add:fmi scatter_reduce:fmi "
+        "select_scatter:fm slice_scatter:fm take_along_dim:fm"
     ),
+    "ops.pooling": "avg_pool2d:r avg_pool2d_put:r max_pool2d:r max_pool2d_put:r max_pool2d_take:r",
     "ops.rearranging": (
-        "adjoint broadcast_shapes broadcast_tensors cartesian_prod combinations expand_as fliplr flipud meshgrid moveaxis "
-        "movedim ravel repeat repeat_interleave reshape_as roll rot90 sum_to_size t tile unflatten unravel_index view_as"
+        "adjoint:fm broadcast_shapes:f broadcast_tensors:f cartesian_prod:f combinations:f expand_as:fm fliplr:fm flipud:fm "
+        "meshgrid:f moveaxis:fm movedim:fm ravel:fm repeat:fm repeat_interleave:fm reshape_as:fm roll:fm rot90:fm "
+        "sum_to_size:fm t:fm tile:fm unflatten:fm unravel_index:f view_as:fm"
     ),
-    "ops.selection": "clamp clip masked_fill where",
-    "ops.sparse": "sparse_coo_tensor",
-    "ops.statistics": "corrcoef count_nonzero cov nanmean nansum std std_mean var var_mean",
-    "ops.strided_views": (
-        "alias_copy as_strided as_strided_copy cumulative_trapezoid detach_copy diag diag_embed diagflat diagonal "
-        "diagonal_copy diff expand_copy gradient kron narrow_copy permute_copy select_copy slice_copy split_copy "
-        "split_with_sizes_copy squeeze_copy t_copy transpose_copy trapezoid trapz tril tril_indices triu triu_indices "
-        "unbind_copy unfold unfold_copy unsqueeze_copy vander view_copy"
-    ),
-}
-METHODS = {
-    "ops.complex_numbers": "angle conj conj_physical isreal resolve_conj resolve_neg sgn",
-    "ops.cumulative": "cummax cummin cumprod cumsum logcumsumexp prod",
-    "ops.data_dependent": "argwhere bincount histc histogram masked_select nonzero nonzero_static unique unique_consecutive",
-    "ops.fourier": "istft stft",
-    "ops.joining": (
-        "chunk dsplit hsplit narrow select split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split "
-        "unsafe_split_with_sizes vsplit"
-    ),
-    "ops.linear_algebra.decompositions": "qr svd",
-    "ops.linear_algebra.matrix_functions": "matrix_exp pinverse",
-    "ops.linear_algebra.products": (
-        "addbmm addmm addmv addr baddbmm bmm cross dist ger inner matrix_power mm mv norm renorm spmm trace vdot"
-    ),
-    "ops.linear_algebra.triangular_factors": (
-        "cholesky cholesky_inverse cholesky_solve det geqrf logdet lu lu_solve orgqr ormqr slogdet"
-    ),
-    "ops.linear_algebra.triangular_systems": "inverse triangular_solve",
-    "ops.ordering": "aminmax argsort kthvalue max median min mode msort nanmedian nanquantile quantile sort topk",
-    "ops.placing": (
-        "as_strided_scatter diagonal_scatter fill gather index_copy index_fill index_put index_reduce index_select "
-        "masked_scatter put scatter scatter_add scatter_reduce select_scatter slice_scatter take_along_dim"
-    ),
-    "ops.rearranging": (
-        "adjoint expand_as fliplr flipud moveaxis movedim ravel repeat repeat_interleave reshape_as roll rot90 sum_to_size t "
-        "tile unflatten view_as"
-    ),
-    "ops.selection": "clamp clip masked_fill",
-    "ops.sparse": "sparse_mask to_sparse to_sparse_coo",
-    "ops.statistics": "corrcoef count_nonzero cov nanmean nansum std var",
-    "ops.strided_views": "as_strided diag diag_embed diagflat diagonal diff kron narrow_copy tril triu unfold",
-}
-INPLACE = {
-    "ops.complex_numbers": "conj_physical sgn",
-    "ops.cumulative": "cumprod cumsum",
-    "ops.linear_algebra.products": "addbmm addmm addmv addr baddbmm renorm",
-    "ops.placing": "index_copy index_fill index_put index_reduce masked_scatter put scatter scatter_add scatter_reduce",
-    "ops.selection": "clamp clip masked_fill",
-    "ops.strided_views": "tril triu",
-}
-SPECIAL = {
+    "ops.scatter_reductions": "recurrence_at:r scatter_reduce:r",
+    "ops.selection": "clamp:fmi clip:rfmi masked_fill:fmi where:rf",
+    "ops.sized": "counted:r lexicographic:r nonzero:r positions:r repeated:r sliced:r",
+    "ops.sparse": "sparse_coo_tensor:f sparse_mask:m to_sparse:m to_sparse_coo:m",
     "ops.special_functions": (
-        "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v "
-        "chebyshev_polynomial_w entr hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p "
-        "modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 "
-        "scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u "
-        "shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w spherical_bessel_j0 xlog1py"
+        "airy_ai:rs bessel_j0:rs bessel_j1:rs bessel_y0:rs bessel_y1:rs chebyshev_polynomial_t:rs chebyshev_polynomial_u:rs "
+        "chebyshev_polynomial_v:rs chebyshev_polynomial_w:rs entr:rs hermite_polynomial_h:rs hermite_polynomial_he:rs "
+        "laguerre_polynomial_l:rs legendre_polynomial_p:rs modified_bessel_i0:rs modified_bessel_i1:rs modified_bessel_k0:rs "
+        "modified_bessel_k1:rs scaled_modified_bessel_k0:rs scaled_modified_bessel_k1:rs shifted_chebyshev_polynomial_t:rs "
+        "shifted_chebyshev_polynomial_u:rs shifted_chebyshev_polynomial_v:rs shifted_chebyshev_polynomial_w:rs "
+        "spherical_bessel_j0:rs xlog1py:rs"
+    ),
+    "ops.statistics": "corrcoef:fm count_nonzero:fm cov:fm nanmean:fm nansum:fm std:fm std_mean:f var:fm var_mean:f",
+    "ops.strided_views": (
+        "alias_copy:f as_strided:fm as_strided_copy:f cumulative_trapezoid:f detach_copy:f diag:fm diag_embed:fm diagflat:fm "
+        "diagonal:rfm diagonal_copy:f diff:fm expand_copy:f gradient:f kron:fm narrow_copy:fm permute_copy:f select_copy:f "
+        "slice_copy:f split_copy:f split_with_sizes_copy:f squeeze_copy:f t_copy:f transpose_copy:f trapezoid:f trapz:f "
+        "tril:fmi tril_indices:f triu:fmi triu_indices:f unbind_copy:f unfold:rfm unfold_copy:f unsqueeze_copy:f vander:f "
+        "view_copy:f"
     ),
 }

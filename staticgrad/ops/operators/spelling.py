@@ -217,12 +217,8 @@ def tensor_method(
     return enter
 
 
-def enter_late(names: Any) -> None:
+def enter_late(names: Mapping[str, str]) -> None:
     """Lead from the names that modules enter to those that are not imported yet; see `ops/late_names.py`."""
-
-    def places(names: Mapping[str, str]) -> dict[str, str]:
-        full = {f"{PACKAGE}.{place}": text for place, text in names.items()}
-        return {name: place for place, text in full.items() if place not in sys.modules for name in text.split()}
 
     def method_of(place: str) -> Callable[[str], Any]:
         def method(name: str) -> Any:
@@ -231,12 +227,21 @@ def enter_late(names: Any) -> None:
 
         return method
 
-    REGISTRY.late.update(places(names.RECORDS))
-    SPECIAL.late.update(places(names.SPECIAL))
-    LATE.update(places(names.FUNCTIONS))
-    INPLACE.update(dict.fromkeys(places(names.INPLACE)))
-    for name, place in places(names.METHODS).items():
-        setattr(Operators, name, LateMethod(name, method_of(place)))
+    tables = {"r": REGISTRY.late, "s": SPECIAL.late, "f": LATE}
+    for below, text in names.items():
+        place = f"{PACKAGE}.{below}"
+        if place in sys.modules:
+            continue
+        make = method_of(place)
+        for word in text.split():
+            name, _, marks = word.partition(":")
+            for mark in marks:
+                if mark == "m":
+                    setattr(Operators, name, LateMethod(name, make))
+                elif mark == "i":
+                    INPLACE[name] = None
+                else:
+                    tables[mark][name] = place
 
 
 def enter_as(name: str, function: Callable[..., Any], *, method: bool = True, inplace: bool = False) -> None:
