@@ -154,3 +154,17 @@ def test_what_is_not_finite_stays_in_its_row():
     assert not np.isfinite(found[[7, 11]]).any()
     kept = np.delete(np.arange(20), [7, 11])
     np.testing.assert_allclose(found[kept], np.fft.rfft(x[kept]), atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("inner", [2, 3, 5, 7, 9, 17, 23, 32])
+def test_lines_that_lie_side_by_side_in_runs_of_any_length(inner: int, dtype: type):
+    """Sixteen lines are taken at a time, whose runs end where the elements beside an axis do."""
+    rng = np.random.default_rng(inner)
+    z = (rng.standard_normal((7, 12, inner)) + 1j * rng.standard_normal((7, 12, inner))).astype(dtype)
+    step = sg.compile(lambda z: (sg.fft.fft(z, dim=1), sg.fft.irfft(z[:, :7], n=12, dim=1), sg.fft.rfft(z.real, dim=1)))
+    found = step(sg.tensor(z))
+    wanted = np.fft.fft(z, axis=1), np.fft.irfft(z[:, :7], n=12, axis=1), np.fft.rfft(z.real, axis=1)
+    assert not step.plan.host_calls
+    for x, y in zip(found, wanted, strict=True):
+        close(x.numpy(), y, atol=200 * np.finfo(dtype).eps)

@@ -18,7 +18,15 @@ from staticgrad.compiler.backend.dialect import *
 # kernels
 from staticgrad.compiler.backend.elementary import cos_f64, sin_f64
 from staticgrad.compiler.backend.intrinsics.fourier_stages import stage
-from staticgrad.compiler.backend.intrinsics.vector_tiles import at, join_pairs, split_pairs, turn_pairs, turn_pairs_back
+from staticgrad.compiler.backend.intrinsics.vector_tiles import (
+    at,
+    join_four_pairs,
+    join_pairs,
+    split_four_pairs,
+    split_pairs,
+    turn_pairs,
+    turn_pairs_back,
+)
 
 TURN = 6.283185307179586
 
@@ -34,17 +42,20 @@ def pairs_taken(source, x, y, to, place, apart, side, run, count):
     """`count` pairs, `apart` from each other, of each of `run` lines, whose beginnings are `side` apart. The first numbers go
     to x and the second ones to y, those of all lines side by side."""
     done = 0
-    if N == 16 and run == N:
-        if apart == 2:
-            done = count // 8 * 8
-            for j in range(0, done, 8):
-                turn_pairs(source, at(source, place + 2 * j), side, at(x, to + j * N), at(y, to + j * N))
-        elif side == 2:
-            done = count
-            for j in range(count):
-                own, there = place + j * apart, to + j * N
+    if N == 16 and side == 2 and run >= 4:  # the last vector of a run overlaps the one before it
+        done = count
+        for j in range(count):
+            own, there = place + j * apart, to + j * N
+            if run >= 8:
                 split_pairs(source, at(source, own), at(x, there), at(y, there))
-                split_pairs(source, at(source, own + 16), at(x, there + 8), at(y, there + 8))
+                split_pairs(source, at(source, own + 2 * (run - 8)), at(x, there + run - 8), at(y, there + run - 8))
+            else:
+                split_four_pairs(source, at(source, own), at(x, there), at(y, there))
+                split_four_pairs(source, at(source, own + 2 * (run - 4)), at(x, there + run - 4), at(y, there + run - 4))
+    elif N == 16 and run == N and apart == 2:
+        done = count // 8 * 8
+        for j in range(0, done, 8):
+            turn_pairs(source, at(source, place + 2 * j), side, at(x, to + j * N), at(y, to + j * N))
     for j in range(done, count):
         for k in range(run):
             own = place + j * apart + k * side
@@ -56,17 +67,20 @@ def pairs_taken(source, x, y, to, place, apart, side, run, count):
 def pairs_given(x, y, own, result, place, apart, side, run, count):
     """The inverse of `pairs_taken`."""
     done = 0
-    if N == 16 and run == N:
-        if apart == 2:
-            done = count // 8 * 8
-            for j in range(0, done, 8):
-                turn_pairs_back(x, at(x, own + j * N), at(y, own + j * N), at(result, place + 2 * j), side)
-        elif side == 2:
-            done = count
-            for j in range(count):
-                to, here = place + j * apart, own + j * N
+    if N == 16 and side == 2 and run >= 4:
+        done = count
+        for j in range(count):
+            to, here = place + j * apart, own + j * N
+            if run >= 8:
                 join_pairs(x, at(x, here), at(y, here), at(result, to))
-                join_pairs(x, at(x, here + 8), at(y, here + 8), at(result, to + 16))
+                join_pairs(x, at(x, here + run - 8), at(y, here + run - 8), at(result, to + 2 * (run - 8)))
+            else:
+                join_four_pairs(x, at(x, here), at(y, here), at(result, to))
+                join_four_pairs(x, at(x, here + run - 4), at(y, here + run - 4), at(result, to + 2 * (run - 4)))
+    elif N == 16 and run == N and apart == 2:
+        done = count // 8 * 8
+        for j in range(0, done, 8):
+            turn_pairs_back(x, at(x, own + j * N), at(y, own + j * N), at(result, place + 2 * j), side)
     for j in range(done, count):
         for k in range(run):
             to = place + j * apart + k * side

@@ -338,9 +338,19 @@ def shift(of: Elements, source: Int, out: Int, lanes: int) -> None:
 @routine
 def split_pairs(of: Elements, source: Int, even: Int, odd: Int) -> None:
     """Of SIXTEEN elements, those at even places to `even`, and the others to `odd`."""
-    row = of.load(source, SIXTEEN)
+    _split(of, source, even, odd, EIGHT)
+
+
+@routine
+def split_four_pairs(of: Elements, source: Int, even: Int, odd: Int) -> None:
+    """`split_pairs` of EIGHT elements."""
+    _split(of, source, even, odd, EIGHT // 2)
+
+
+def _split(of: Elements, source: Int, even: Int, odd: Int, pairs: int) -> None:
+    row = of.load(source, 2 * pairs)
     for k, out in enumerate((even, odd)):
-        of.store(shuffled(source.builder, row, row, range(k, SIXTEEN, 2)), out)
+        of.store(shuffled(source.builder, row, row, range(k, 2 * pairs, 2)), out)
 
 
 @routine
@@ -411,5 +421,15 @@ def turn_pairs_back(of: Elements, first: Int, second: Int, out: Int, pitch: Int)
 @routine
 def join_pairs(of: Elements, first: Int, second: Int, out: Int) -> None:
     """EIGHT first and EIGHT second numbers as pairs: the inverse of `split_pairs`."""
-    one, other = of.load(first, EIGHT), of.load(second, EIGHT)
-    of.store(shuffled(out.builder, one, other, [k // 2 + k % 2 * EIGHT for k in range(SIXTEEN)]), out)
+    _join(of, first, second, out, EIGHT)
+
+
+@routine
+def join_four_pairs(of: Elements, first: Int, second: Int, out: Int) -> None:
+    """`join_pairs` of four numbers each."""
+    _join(of, first, second, out, EIGHT // 2)
+
+
+def _join(of: Elements, first: Int, second: Int, out: Int, pairs: int) -> None:
+    one, other = of.load(first, pairs), of.load(second, pairs)
+    of.store(shuffled(out.builder, one, other, [k // 2 + k % 2 * pairs for k in range(2 * pairs)]), out)
