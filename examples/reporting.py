@@ -10,8 +10,7 @@ import numpy as np
 from measuring import Figures
 
 import staticgrad as sg
-from staticgrad.viz.comparison import Mode
-from staticgrad.viz.differences import difference
+from staticgrad.viz.comparison import Mode, difference
 
 TOLERANCE = 1e-3
 """How far losses may drift apart over a training run, relative to the largest."""

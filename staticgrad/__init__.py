@@ -82,19 +82,21 @@ _LATE = {
         get_collection get_default_graph get_default_session global_variables global_variables_initializer gradients
         group identity no_op placeholder reset_default_graph trainable_variables variables_initializer""",
     ".compiler.passes.rewrite": "graph_pass rewrite",
+    ".namespaces.functional": """
+        adaptive_avg_pool1d avg_pool1d bilinear celu celu_ channel_shuffle conv1d conv2d conv3d conv_tbc
+        conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity hardshrink max_pool1d
+        max_pool1d_with_indices max_pool2d max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu
+        rms_norm rrelu rrelu_ selu selu_ threshold threshold_""",
     ".namespaces.functional.torch_layers": """
-        adaptive_avg_pool1d adaptive_max_pool1d affine_grid_generator alpha_dropout alpha_dropout_ avg_pool1d
-        batch_norm bilinear binary_cross_entropy_with_logits celu celu_ channel_shuffle constant_pad_nd conv1d conv2d
-        conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss cosine_similarity
-        ctc_loss dropout_ embedding feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_
-        grid_sampler grid_sampler_2d grid_sampler_3d group_norm gru_cell hardshrink hinge_embedding_loss instance_norm
-        kl_div layer_norm lstm_cell margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d
-        pairwise_distance pdist pixel_shuffle pixel_unshuffle poisson_nll_loss prelu rms_norm rnn_relu_cell
-        rnn_tanh_cell rrelu rrelu_ selu selu_ threshold threshold_ triplet_margin_loss""",
+        adaptive_max_pool1d affine_grid_generator alpha_dropout alpha_dropout_ batch_norm
+        binary_cross_entropy_with_logits constant_pad_nd cosine_embedding_loss ctc_loss dropout_ embedding
+        feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ grid_sampler grid_sampler_2d
+        grid_sampler_3d group_norm gru_cell hinge_embedding_loss instance_norm kl_div layer_norm lstm_cell
+        margin_ranking_loss poisson_nll_loss rnn_relu_cell rnn_tanh_cell triplet_margin_loss""",
     ".tracing": "compile print",
     ".namespaces.utils.training": "fit",
     ".namespaces.func": "vmap",
-    ".namespaces.fronts": "as_torch",
+    ".namespaces.lookup.fronts": "as_torch",
     ".torch_names": " ".join(torch_names.__all__),
 }
 """Module -> the public names that are imported from it when they are first used."""
@@ -154,7 +156,7 @@ def _show_uncaught(kind: type[BaseException], error: BaseException, traceback: A
 
 
 if "STATICGRAD_RECORD" in os.environ:
-    importlib.import_module(".interchange.recording", __name__).begin(os.environ["STATICGRAD_RECORD"])
+    importlib.import_module(".interchange.graph_json", __name__).begin(os.environ["STATICGRAD_RECORD"])
 if sys.excepthook is sys.__excepthook__:  # the program, a notebook or a test runner may have one that serves it better
     sys.excepthook = _show_uncaught
 _importing.__exit__(None, None, None)

@@ -136,12 +136,12 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--seed", type=int, default=0, help="of the arguments that --shapes makes")
     one.add_argument("--repeats", type=int, default=50, help="how often each instruction is timed (50)")
     one.add_argument("--json", action="store_true", help="print data, not text")
-    one = command("init", "write a training script to begin with", "init")
+    one = command("init", "write a training script to begin with", "launch")
     one.add_argument("file", metavar="FILE.py")
     one.add_argument(
         "--dialect", choices=("torch", "tf1"), default="torch", help="a step of tensors, or a graph and a session (torch)"
     )
-    one = command("replay", "compile and run again what STATICGRAD_RECORD=folder recorded, beside NumPy", "replay")
+    one = command("replay", "compile and run again what STATICGRAD_RECORD=folder recorded, beside NumPy", "inspecting")
     one.add_argument("folder", metavar="FOLDER", help="of the recording, or one of its files")
     one.add_argument("--seed", type=int, default=0, help="of the random arguments (0)")
     one = command("doctor", "versions, BLAS, threads, cache; what is slow and how to mend it", "doctor")

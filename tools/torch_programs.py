@@ -88,7 +88,7 @@ def child(kind: str, program: str) -> int:
     if kind == "torch":
         import torch
 
-        from staticgrad.command_line.running import run
+        from staticgrad.command_line.programs import run
         from staticgrad.command_line.shared_draws import SharedDraws
 
         torch.set_num_threads(1)

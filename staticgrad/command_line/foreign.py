@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .programs import Misuse, output_file
-from .running import run
+from .programs import Misuse, output_file, run
 
 
 def torch(given: Namespace) -> int:
@@ -126,7 +125,7 @@ def record(path: str, kind: str, steps: int, program: str, arguments: list[str],
     import staticgrad as sg
 
     from ..namespaces.lookup.fronts import TORCH_FRONT
-    from .running import run
+    from .programs import run
     from .steps import Finished, Recorder, Steps
 
     recorder = Recorder(steps)

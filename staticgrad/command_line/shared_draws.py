@@ -14,8 +14,8 @@ from torch.utils import data
 
 import staticgrad as sg
 
+from ..namespaces.utils.data.datasets import numbers_of
 from ..namespaces.utils.data.loader import seed_of_workers
-from ..namespaces.utils.data.samplers import numbers_of
 
 FACTORIES = frozenset({"bernoulli", "binomial", "multinomial", "normal", "poisson", "rand", "rand_like", "randint",
                        "randint_like", "randn", "randn_like", "randperm"})  # fmt: skip

@@ -99,6 +99,9 @@ def is_initialized() -> bool:
     return False
 
 
+is_current_stream_capturing = is_initialized
+
+
 def device_count() -> int:
     """0."""
     return 0
@@ -108,12 +111,14 @@ def manual_seed(seed: int) -> None:
     """Nothing: there are no generators of GPUs."""
 
 
-def manual_seed_all(seed: int) -> None:
-    """Nothing: there are no generators of GPUs."""
+manual_seed_all = manual_seed
 
 
 def empty_cache() -> None:
-    """Nothing: there is no cache of a GPU's memory."""
+    """Nothing: no memory of a GPU is kept or shared."""
+
+
+ipc_collect = empty_cache
 
 
 def synchronize(device: Any = None) -> None:
@@ -147,19 +152,7 @@ def get_device_properties(device: Any = None) -> Any:
     check_device("cuda")
 
 
-def get_device_capability(device: Any = None) -> Any:
-    """Raises DeviceError: there is no GPU."""
-    check_device("cuda")
-
-
-def current_stream(device: Any = None) -> Any:
-    """Raises DeviceError: there is no GPU."""
-    check_device("cuda")
-
-
-def mem_get_info(device: Any = None) -> Any:
-    """Raises DeviceError: there is no GPU."""
-    check_device("cuda")
+get_device_capability = current_stream = mem_get_info = get_device_properties
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> Any:
@@ -177,30 +170,18 @@ def get_rng_state_all() -> list[Any]:
     return []
 
 
+get_arch_list = get_rng_state_all
+
+
 def set_rng_state_all(new_states: Any) -> None:
     """Nothing: there are no generators of GPUs."""
-
-
-def get_arch_list() -> list[str]:
-    """Empty."""
-    return []
-
-
-def is_current_stream_capturing() -> bool:
-    """False."""
-    return False
-
-
-def ipc_collect() -> None:
-    """Nothing: no memory of a GPU is shared."""
 
 
 def seed() -> None:
     """Nothing: there are no generators of GPUs."""
 
 
-def seed_all() -> None:
-    """Nothing: there are no generators of GPUs."""
+seed_all = seed
 
 
 def memory_stats(device: Any = None) -> dict[str, Any]:
@@ -208,26 +189,11 @@ def memory_stats(device: Any = None) -> dict[str, Any]:
     return {}
 
 
-def max_memory_reserved(device: Any = None) -> int:
-    """0."""
-    return 0
-
-
 def reset_max_memory_allocated(device: Any = None) -> None:
     """Nothing."""
 
 
-def reset_max_memory_cached(device: Any = None) -> None:
-    """Nothing."""
-
-
-def memory_reserved(device: Any = None) -> int:
-    """0."""
-    return 0
-
-
-def reset_peak_memory_stats(device: Any = None) -> None:
-    """Nothing."""
+reset_max_memory_cached = reset_peak_memory_stats = reset_max_memory_allocated
 
 
 def memory_allocated(device: Any = None) -> int:
@@ -235,9 +201,7 @@ def memory_allocated(device: Any = None) -> int:
     return 0
 
 
-def max_memory_allocated(device: Any = None) -> int:
-    """0."""
-    return 0
+memory_reserved = max_memory_allocated = max_memory_reserved = memory_allocated
 
 
 amp = ModuleType("staticgrad.cuda.amp", "Mixed precision as PyTorch spells it for GPUs.")

@@ -142,5 +142,5 @@ __getattr__ = refusing(
     "staticgrad.jit",
     __all__,
     dict.fromkeys(("save", "load", "CompilationUnit"), COMPILES),
-    dict.fromkeys(("ScriptModule", "RecursiveScriptModule", "ScriptFunction"), "staticgrad.nn.optimized_module"),
+    dict.fromkeys(("ScriptModule", "RecursiveScriptModule", "ScriptFunction"), "staticgrad.nn.containers"),
 )

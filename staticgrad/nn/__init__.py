@@ -6,7 +6,6 @@ from ..namespaces.lookup.modules import refusing
 from . import attention, functional, init, parallel, utils
 from .activations import *
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from .convolution_layers import *
 from .layers import *
 from .lazy import *
 from .losses import *
@@ -14,11 +13,10 @@ from .module import Module
 from .normalization_layers import *
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter
-from .pooling_layers import *
-from .rearranging_layers import *
 from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from .state_dict import IncompatibleKeys, StateDictError
 from .transformer import *
+from .windowed_layers import *
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveLogSoftmaxWithLoss", "AdaptiveMaxPool1d",

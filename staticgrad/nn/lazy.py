@@ -13,11 +13,11 @@ from ..eager import PublicTensor, Tensor
 from ..eager.inplace import tracer
 from ..errors import ArgumentError, ShapeError, TraceError, UninitializedError
 from ..ops.operators import Operators
-from .convolution_layers import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .layers import Linear
 from .module import Module
 from .normalization_layers import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from .parameter import mark
+from .windowed_layers import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 
 __all__ = [
     "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d",

@@ -153,7 +153,7 @@ class Module:
 
     def _under_compile(self, forward: Any) -> Module:
         """What `sg.compile` gives for the module. forward: its call, compiled."""
-        return interpreter.module("staticgrad.nn.optimized_module").OptimizedModule(self, forward)
+        return interpreter.module("staticgrad.nn.containers").OptimizedModule(self, forward)
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False

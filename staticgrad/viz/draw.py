@@ -14,8 +14,7 @@ from ..base.interpreter import MissingExtra
 from ..errors import ArgumentError
 from ..ir import Graph, Node
 from ..ir.text import FILLS, backward_part, kind_of, outputs_of, to_dot
-from .grouping import Group, automatic, boxes, by_module, groups_of, titles
-from .placement import LETTER, LINE, Box, Edge, inside_of, place
+from .placement import LETTER, LINE, Box, Edge, Group, automatic, boxes, by_module, groups_of, inside_of, place, titles
 from .subjects import called, compiled_of, kernels_of, made_plan
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ..errors import ArgumentError, GraphError
 from ..ir import Graph, Node, text
 from ..ir.text import backward_part, outputs_of
 from ..ops.operators import Symbol
-from .grouping import by_kernel, by_module, groups_of, titles
+from .placement import by_kernel, by_module, groups_of, titles
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import staticgrad.compat.tf1 as tf
-from staticgrad.compat.tf1.hashes import fingerprint
+from staticgrad.compat.tf1.strings import fingerprint
 
 WORDS = ["emerson", "lake", "palmer"]
 

@@ -12,7 +12,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.__main__ import main
-from staticgrad.interchange.recording import Recorded
+from staticgrad.interchange.graph_json import Recorded
 from tests.helpers import raised
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,8 +14,7 @@ from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.eager import generator
 from staticgrad.tracing import settings
-from staticgrad.viz.comparison import Comparison, Mode, differences
-from staticgrad.viz.differences import Difference
+from staticgrad.viz.comparison import Comparison, Difference, Mode, differences
 
 pytestmark = pytest.mark.usefixtures("refusing")
 

@@ -19,8 +19,7 @@ from staticgrad.base.interpreter import MissingExtra
 from staticgrad.base.types import TensorType, float32
 from staticgrad.errors import ArgumentError, GraphError
 from staticgrad.ir import REGISTRY, Graph
-from staticgrad.viz.grouping import automatic, by_module, groups_of
-from staticgrad.viz.placement import WIDEST, place
+from staticgrad.viz.placement import WIDEST, automatic, by_module, groups_of, place
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -24,10 +24,9 @@ from .core import (
     static,
     using,
 )
-from .dtypes import STORAGE, as_dtype, is_storage
+from .dtypes import STORAGE, TensorShape, as_dtype, extents, is_storage, known_extents
 from .graph import get_default_graph
 from .handles import Handle
-from .shapes import TensorShape, extents, known_extents
 from .tensor import (
     SIZES,
     Operand,

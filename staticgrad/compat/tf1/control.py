@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from .core import F, Symbol, TensorType, UnknownExtentError, bool_, has_rank, narrowed, pytree, static, using
+from .dtypes import TensorShape
 from .gradients import IndexedSlices
 from .graph import control_dependencies, get_default_graph
 from .handles import Handle, Operation
-from .shapes import TensorShape
 from .tensor import as_texts, built, define, graph_of, handles, is_text, known, mapped, operation, symbols, tensor
 from .tensor_array import Parts, TensorArray, arrays, buffers, has_parts, invariants, large_enough, on_buffers, with_elements
 

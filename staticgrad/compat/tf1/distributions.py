@@ -12,9 +12,8 @@ import numpy as np
 from . import arrays, draws
 from . import math as _math
 from .core import F, distributions, finfo
-from .dtypes import as_dtype
+from .dtypes import TensorShape, as_dtype
 from .elements import broadcast_static_shape
-from .shapes import TensorShape
 from .tensor import arguments, extents_of, operation, signature, tensor
 
 tf_math: Any = _math  # its functions are made of records

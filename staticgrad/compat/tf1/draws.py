@@ -33,9 +33,8 @@ from .core import (
     stream_seed,
     uniform_op,
 )
-from .dtypes import as_dtype
+from .dtypes import as_dtype, known_extents
 from .graph import get_default_graph, get_seed
-from .shapes import known_extents
 from .tensor import Operand, known, operation, tensor
 
 NO_SIZES: frozenset[str] = frozenset()

@@ -10,10 +10,9 @@ import numpy as np
 
 from .arrays import shape, stack
 from .core import F, Symbol, UnknownExtentError, static, value_of
-from .dtypes import as_dtype
+from .dtypes import TensorShape, as_dtype
 from .gathering import _positions, _unique, gathered_in_batches
 from .nn.spatial import batch_to_space_nd, space_to_batch_nd
-from .shapes import TensorShape
 from .tensor import SIZES, Operand, extents_of, operation, tensor, value_now
 
 

@@ -44,68 +44,28 @@ class OpError(ours.StaticgradError):
         return self.summary if self.node_def is None and not self.details else str(self)
 
 
-class CancelledError(OpError, code=1):
-    """An operation was cancelled, as those of a queue that is closed."""
+def _error(name: str, code: int, doc: str, *bases: type) -> type[OpError]:
+    """The class of a code. bases: the library's own errors that are of this kind, too."""
+    made: Any = type(name, (OpError, *bases), {"__doc__": doc, "__module__": __name__}, code=code)
+    return made
 
 
-class UnknownError(OpError, code=2):
-    """A Python function raised an exception."""
-
-
-class InvalidArgumentError(OpError, ours.ArgumentError, code=3):
-    """An operation got values that it can't take."""
-
-
-class DeadlineExceededError(OpError, code=4):
-    """An operation took too long."""
-
-
-class NotFoundError(OpError, code=5):
-    """A file, or a variable of a checkpoint, does not exist."""
-
-
-class AlreadyExistsError(OpError, code=6):
-    """A file exists already."""
-
-
-class PermissionDeniedError(OpError, code=7):
-    """A file may not be read or written."""
-
-
-class ResourceExhaustedError(OpError, ours.OutOfMemoryError, code=8):
-    """Memory ran out."""
-
-
-class FailedPreconditionError(OpError, ours.UninitializedError, code=9):
-    """A variable has no value yet."""
-
-
-class AbortedError(OpError, code=10):
-    """Never raised here."""
-
-
-class OutOfRangeError(OpError, code=11):
-    """An iterator or a queue has no more items."""
-
-
-class UnimplementedError(OpError, code=12):
-    """A Python function raised NotImplementedError."""
-
-
-class InternalError(OpError, code=13):
-    """Never raised here."""
-
-
-class UnavailableError(OpError, code=14):
-    """Never raised here."""
-
-
-class DataLossError(OpError, code=15):
-    """A file is damaged."""
-
-
-class UnauthenticatedError(OpError, code=16):
-    """Never raised here."""
+CancelledError = _error("CancelledError", 1, "An operation was cancelled, as those of a queue that is closed.")
+UnknownError = _error("UnknownError", 2, "A Python function raised an exception.")
+InvalidArgumentError = _error("InvalidArgumentError", 3, "An operation got values that it can't take.", ours.ArgumentError)
+DeadlineExceededError = _error("DeadlineExceededError", 4, "An operation took too long.")
+NotFoundError = _error("NotFoundError", 5, "A file, or a variable of a checkpoint, does not exist.")
+AlreadyExistsError = _error("AlreadyExistsError", 6, "A file exists already.")
+PermissionDeniedError = _error("PermissionDeniedError", 7, "A file may not be read or written.")
+ResourceExhaustedError = _error("ResourceExhaustedError", 8, "Memory ran out.", ours.OutOfMemoryError)
+FailedPreconditionError = _error("FailedPreconditionError", 9, "A variable has no value yet.", ours.UninitializedError)
+AbortedError = _error("AbortedError", 10, "Never raised here.")
+OutOfRangeError = _error("OutOfRangeError", 11, "An iterator or a queue has no more items.")
+UnimplementedError = _error("UnimplementedError", 12, "A Python function raised NotImplementedError.")
+InternalError = _error("InternalError", 13, "Never raised here.")
+UnavailableError = _error("UnavailableError", 14, "Never raised here.")
+DataLossError = _error("DataLossError", 15, "A file is damaged.")
+UnauthenticatedError = _error("UnauthenticatedError", 16, "Never raised here.")
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:

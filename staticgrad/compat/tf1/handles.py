@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from .core import Node, StaticgradError, Symbol, TensorType, has_rank, narrowed, session_or_default, static, using
-from .dtypes import DType, as_dtype, string
+from .dtypes import DType, TensorShape, as_dtype, string
 from .errors import as_tensorflow
-from .graph import MAKERS, Graph
-from .host import run
-from .shapes import TensorShape
+from .graph import MAKERS, Graph, run
 
 
 def evaluate(fetch: Any, feed_dict: Any = None, session: Any = None) -> Any:

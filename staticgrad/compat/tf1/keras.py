@@ -12,11 +12,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from . import arrays, initializers, math
+from . import layer as core
 from .layer import Layer, leaves
-from .layers import core
 from .nn import functions as nn
-from .partitions import embedding_lookup
 from .tensor import arguments, signature
+from .variable_scopes import embedding_lookup
 
 ACTIVATIONS: dict[str, Any] = {
     **{name: getattr(nn, name) for name in ("elu", "relu", "selu", "softmax", "softplus", "softsign", "swish")},

@@ -19,21 +19,19 @@ def _stepped(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: F.stop_gradient(function(*args))
 
 
+def _own(names: str) -> Rows:
+    """Rows of functions that have these names in the library, too; TensorFlow's ops are "LogicalNot" for `logical_not`."""
+    return {name: (getattr(F, name), name.title().replace("_", "")) for name in names.split()}
+
+
 UNARY: Rows = {
-    "abs": (F.abs, "Abs"),
+    **_own(
+        "abs exp expm1 log log1p square sin cos tanh sigmoid erf logical_not acos asin asinh atan atanh cosh "
+        "sinh tan digamma lgamma erfc erfinv"
+    ),
     "negative": (F.neg, "Neg"),
-    "exp": (F.exp, "Exp"),
-    "expm1": (F.expm1, "Expm1"),
-    "log": (F.log, "Log"),
-    "log1p": (F.log1p, "Log1p"),
     "sqrt": (slopes.sqrt, "Sqrt"),
     "rsqrt": (slopes.rsqrt, "Rsqrt"),
-    "square": (F.square, "Square"),
-    "sin": (F.sin, "Sin"),
-    "cos": (F.cos, "Cos"),
-    "tanh": (F.tanh, "Tanh"),
-    "sigmoid": (F.sigmoid, "Sigmoid"),
-    "erf": (F.erf, "Erf"),
     "floor": (_stepped(F.floor), "Floor"),
     "ceil": (_stepped(F.ceil), "Ceil"),
     "round": (_stepped(F.round), "Round"),
@@ -41,21 +39,8 @@ UNARY: Rows = {
     "reciprocal": (slopes.reciprocal, "Reciprocal"),
     "is_nan": (F.isnan, "IsNan"),
     "is_finite": (F.isfinite, "IsFinite"),
-    "logical_not": (F.logical_not, "LogicalNot"),
     "is_inf": (F.isinf, "IsInf"),
-    "acos": (F.acos, "Acos"),
     "acosh": (slopes.acosh, "Acosh"),
-    "asin": (F.asin, "Asin"),
-    "asinh": (F.asinh, "Asinh"),
-    "atan": (F.atan, "Atan"),
-    "atanh": (F.atanh, "Atanh"),
-    "cosh": (F.cosh, "Cosh"),
-    "sinh": (F.sinh, "Sinh"),
-    "tan": (F.tan, "Tan"),
-    "digamma": (F.digamma, "Digamma"),
-    "lgamma": (F.lgamma, "Lgamma"),
-    "erfc": (F.erfc, "Erfc"),
-    "erfinv": (F.erfinv, "Erfinv"),
     "rint": (_stepped(F.round), "Rint"),
     "log_sigmoid": (lambda x: F.neg(F.softplus(F.neg(x))), "LogSigmoid"),
     "softplus": (F.softplus, "Softplus", "features"),
@@ -64,6 +49,7 @@ UNARY: Rows = {
 }
 
 BINARY: dict[str, Any] = {
+    **_own("logical_and logical_or logical_xor"),
     "add": (F.add, "AddV2"),
     "subtract": (F.sub, "Sub"),
     "multiply": (F.mul, "Mul"),
@@ -78,12 +64,7 @@ BINARY: dict[str, Any] = {
     "less_equal": (F.le, "LessEqual"),
     "greater": (F.gt, "Greater"),
     "greater_equal": (F.ge, "GreaterEqual"),
-    "logical_and": (F.logical_and, "LogicalAnd"),
-    "logical_or": (F.logical_or, "LogicalOr"),
-    "logical_xor": (F.logical_xor, "LogicalXor"),
     "squared_difference": (lambda x, y: F.square(F.sub(x, y)), "SquaredDifference"),
-}
-BINARY |= {
     "atan2": (F.atan2, "Atan2", "y x"),
     "igamma": (F.igamma, "Igamma", "a x"),
     "igammac": (F.igammac, "Igammac", "a x"),
@@ -94,9 +75,7 @@ BINARY |= {
     "nextafter": (F.nextafter, "NextAfter", "x1 x2"),
 }
 BITS: Rows = {
-    "bitwise_and": (F.bitwise_and, "BitwiseAnd"),
-    "bitwise_or": (F.bitwise_or, "BitwiseOr"),
-    "bitwise_xor": (F.bitwise_xor, "BitwiseXor"),
+    **_own("bitwise_and bitwise_or bitwise_xor"),
     "left_shift": (F.bitwise_left_shift, "LeftShift"),
     "right_shift": (F.bitwise_right_shift, "RightShift"),
 }

@@ -53,17 +53,18 @@ NAMES: dict[str, dict[str, str]] = {
         "draws": "multinomial random_gamma random_normal random_poisson random_shuffle random_uniform truncated_normal",
         "dtypes": """
             as_dtype bfloat16 bool=bool_ double DType float16 float32 float64 half int16 int32 int64 int8 QUANTIZED_DTYPES
-            string uint16 uint32 uint64 uint8""",
-        "elements": """
-            batch_gather batch_to_space broadcast_dynamic_shape broadcast_static_shape diag diag_part get_static_value
-            parallel_stack repeat required_space_to_batch_paddings setdiff1d shape_n space_to_batch tensor_scatter_add
-            tensor_scatter_nd_add tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub
-            tensor_scatter_nd_update tensor_scatter_sub tensor_scatter_update unique_with_counts unravel_index""",
+            string TensorShape uint16 uint32 uint64 uint8 Dimension""",
         "errors": "OpError",
+        "elements": """
+            batch_gather batch_to_space broadcast_dynamic_shape broadcast_static_shape diag diag_part
+            get_static_value parallel_stack repeat required_space_to_batch_paddings setdiff1d shape_n
+            space_to_batch tensor_scatter_add tensor_scatter_nd_add tensor_scatter_nd_max
+            tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update tensor_scatter_sub
+            tensor_scatter_update unique_with_counts unravel_index""",
         "gathering": """
-            *SEGMENTS argsort boolean_mask broadcast_to confusion_matrix dynamic_partition dynamic_stitch gather_nd
-            invert_permutation matrix_band_part meshgrid reverse_sequence roll scatter_nd searchsorted sort unique
-            where_v2""",
+            *SEGMENTS argsort boolean_mask broadcast_to confusion_matrix dynamic_partition dynamic_stitch
+            gather_nd invert_permutation matrix_band_part meshgrid reverse_sequence roll scatter_nd
+            searchsorted sort unique where_v2""",
         "gradients": """
             AggregationMethod convert_to_tensor_or_indexed_slices custom_gradient grad_pass_through gradients hessians
             IndexedSlices no_gradient NoGradient NotDifferentiable recompute_grad RegisterGradient UnconnectedGradients""",
@@ -91,16 +92,14 @@ NAMES: dict[str, dict[str, str]] = {
         "nn.spatial": """
             batch_to_space_nd conv conv2d_backprop_filter_v2 conv2d_backprop_input_v2 depth_to_space
             extract_image_patches extract_volume_patches space_to_batch_nd space_to_depth""",
-        "partitions": "fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner",
         "platform": "get_logger",
         "py_functions": """
             add_check_numerics_ops Assert check_numerics numpy_function Print print=print_ py_func
             verify_tensor_all_finite""",
-        "queues": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
+        "train.threads": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
         "session": """
             ConfigProto get_default_session GPUOptions GraphOptions InteractiveSession OptimizerOptions RunMetadata
             RunOptions Session""",
-        "shapes": "Dimension TensorShape",
         "sparse": """
             convert_to_tensor_or_sparse_tensor=convert sparse_add=add sparse_concat=concat
             sparse_fill_empty_rows=fill_empty_rows sparse_maximum=maximum sparse_merge=merge sparse_minimum=minimum
@@ -130,7 +129,8 @@ NAMES: dict[str, dict[str, str]] = {
             string_to_hash_bucket_strong=to_hash_bucket_strong string_to_number=to_number substr""",
         "tensor_array": "TensorArray",
         "variable_scopes": """
-            AUTO_REUSE create_partitioned_variables get_local_variable get_variable get_variable_scope make_template
+            AUTO_REUSE create_partitioned_variables fixed_size_partitioner get_local_variable get_variable
+            get_variable_scope make_template min_max_variable_partitioner variable_axis_size_partitioner
             variable_op_scope variable_scope VariableScope""",
         "variables": """
             all_variables assign assign_add assign_sub count_up_to global_variables global_variables_initializer
@@ -145,6 +145,10 @@ NAMES: dict[str, dict[str, str]] = {
     "bitwise": {
         "math": "*BITS invert",
     },
+    "contrib.legacy_seq2seq": {
+        "contrib.seq2seq": """
+            basic_rnn_seq2seq rnn_decoder sequence_loss=sequence_loss_of_lists sequence_loss_by_example""",
+    },
     "contrib.lookup": {
         "lookup": """
             HashTable index_table_from_file index_table_from_tensor index_to_string_table_from_file
@@ -154,17 +158,14 @@ NAMES: dict[str, dict[str, str]] = {
     "contrib.rnn": {
         "nn.rnn": "static_bidirectional_rnn static_rnn",
         "nn.rnn_cell": """
-            BasicLSTMCell BasicRNNCell DeviceWrapper DropoutWrapper GRUCell LayerRNNCell LSTMCell LSTMStateTuple
-            MultiRNNCell ResidualWrapper RNNCell""",
-    },
-    "contrib.seq2seq": {
-        "contrib.attention": "AttentionMechanism AttentionWrapper AttentionWrapperState BahdanauAttention LuongAttention",
+            BasicLSTMCell BasicRNNCell DeviceWrapper DropoutWrapper EmbeddingWrapper GRUBlockCell GRUCell
+            InputProjectionWrapper LayerRNNCell LSTMBlockCell LSTMCell LSTMStateTuple MultiRNNCell
+            OutputProjectionWrapper ResidualWrapper RNNCell""",
     },
     "data": {
-        "data.dataset": """
-            AUTOTUNE Dataset get_output_classes get_output_shapes get_output_types INFINITE_CARDINALITY
-            make_initializable_iterator make_one_shot_iterator Options ThreadingOptions UNKNOWN_CARDINALITY""",
-        "data.iterators": "FedIterator Iterator",
+        "dataset": """
+            AUTOTUNE Dataset FedIterator get_output_classes get_output_shapes get_output_types INFINITE_CARDINALITY
+            Iterator make_initializable_iterator make_one_shot_iterator Options ThreadingOptions UNKNOWN_CARDINALITY""",
     },
     "estimator.inputs": {
         "estimator.core": "numpy_input_fn pandas_input_fn",
@@ -182,6 +183,11 @@ NAMES: dict[str, dict[str, str]] = {
             sobel_edges ssim ssim_multiscale yiq_to_rgb yuv_to_rgb""",
         "nn.spatial": "extract_image_patches",
     },
+    "gfile": {
+        "platform": """
+            Copy DeleteRecursively Exists FastGFile FileStatistics GFile Glob IsDirectory ListDirectory MakeDirs MkDir Open
+            Remove Rename Stat Walk""",
+    },
     "initializers": {
         "lookup": "tables_initializer",
         "variables": """
@@ -189,9 +195,8 @@ NAMES: dict[str, dict[str, str]] = {
             variables=variables_initializer""",
     },
     "layers": {
-        "layer": "Layer",
-        "layers.core": """
-            batch_normalization BatchNormalization Dense dense Dropout dropout Flatten flatten *FUNCTIONS
+        "layer": """
+            Layer batch_normalization BatchNormalization Dense dense Dropout dropout Flatten flatten *FUNCTIONS
             AveragePooling1D AveragePooling2D AveragePooling3D Conv1D Conv2D Conv2DTranspose Conv3D
             Conv3DTranspose MaxPooling1D MaxPooling2D MaxPooling3D SeparableConv1D SeparableConv2D""",
     },
@@ -215,9 +220,9 @@ NAMES: dict[str, dict[str, str]] = {
     "math": {
         "debugging": "is_non_decreasing is_strictly_increasing",
         "gathering": """
-            *SEGMENTS argsort boolean_mask broadcast_to confusion_matrix dynamic_partition dynamic_stitch gather_nd
-            in_top_k invert_permutation matrix_band_part meshgrid reverse_sequence roll scatter_nd searchsorted sort
-            top_k unique""",
+            *SEGMENTS argsort boolean_mask broadcast_to confusion_matrix dynamic_partition dynamic_stitch
+            gather_nd in_top_k invert_permutation matrix_band_part meshgrid reverse_sequence roll scatter_nd
+            searchsorted sort top_k unique""",
         "nn.functions": "l2_normalize log_softmax softmax softsign zero_fraction",
         "special": """
             *UNARY approx_max_k approx_min_k betainc bincount cumulative_logsumexp polygamma polyval sobol_sample
@@ -235,7 +240,7 @@ NAMES: dict[str, dict[str, str]] = {
             softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits_v2 softsign
             sparse_softmax_cross_entropy_with_logits sufficient_statistics swish weighted_cross_entropy_with_logits
             weighted_moments xw_plus_b zero_fraction""",
-        "partitions": "embedding_lookup",
+        "variable_scopes": "embedding_lookup",
         "nn.rnn": "bidirectional_dynamic_rnn dynamic_rnn raw_rnn static_bidirectional_rnn static_rnn",
         "nn.sampling": """
             all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler
@@ -272,17 +277,16 @@ NAMES: dict[str, dict[str, str]] = {
     "train": {
         "meta_graph": "export_meta_graph",
         "summary": "summary_iterator",
-        "train.averages": "ExponentialMovingAverage",
         "train.cluster": "ClusterSpec replica_device_setter Server SyncReplicasOptimizer",
         "train.decay": """
             assert_global_step cosine_decay cosine_decay_restarts create_global_step exponential_decay get_global_step
             get_or_create_global_step global_step inverse_time_decay linear_cosine_decay natural_exp_decay
-            noisy_linear_cosine_decay piecewise_constant piecewise_constant_decay polynomial_decay""",
+            noisy_linear_cosine_decay piecewise_constant piecewise_constant_decay polynomial_decay
+            ExponentialMovingAverage""",
         "train.hooks": """
             CheckpointSaverHook CheckpointSaverListener FeedFnHook FinalOpsHook GlobalStepWaiterHook LoggingTensorHook
             NanLossDuringTrainingError NanTensorHook ProfilerHook SecondOrStepTimer SessionRunArgs SessionRunContext
             SessionRunHook SessionRunValues StepCounterHook StopAtStepHook SummarySaverHook""",
-        "train.objects": "Checkpoint CheckpointManager CheckpointOptions",
         "train.optimizers": """
             AdadeltaOptimizer AdagradDAOptimizer AdagradOptimizer AdamOptimizer AdamWOptimizer FtrlOptimizer
             GradientDescentOptimizer MomentumOptimizer Optimizer ProximalAdagradOptimizer
@@ -290,6 +294,7 @@ NAMES: dict[str, dict[str, str]] = {
         "train.saver": """
             checkpoint_exists generate_checkpoint_state_proto get_checkpoint_state latest_checkpoint Saver
             update_checkpoint_state checkpoints_iterator get_checkpoint_mtimes import_meta_graph
+            Checkpoint CheckpointManager CheckpointOptions
             init_from_checkpoint list_variables load_checkpoint load_variable NewCheckpointReader
             remove_checkpoint VocabInfo warm_start write_graph""",
         "train.supervised": """
@@ -307,9 +312,10 @@ the module; `*TABLE`: the keys of a table of the module."""
 
 SPACES = (
     "contrib", "contrib.crf", "contrib.distributions", "contrib.framework", "contrib.layers", "contrib.learn",
-    "contrib.learn.datasets", "contrib.learn.preprocessing", "contrib.legacy_seq2seq", "contrib.losses", "contrib.metrics",
-    "contrib.opt", "contrib.slim", "contrib.slim.evaluation", "contrib.slim.learning", "debugging", "distributions", "errors",
-    "gfile", "keras", "lookup", "losses", "metrics", "nest", "nn.rnn_cell", "strings", "summary", "test",
+    "contrib.learn.datasets", "contrib.learn.preprocessing", "contrib.losses", "contrib.metrics", "contrib.opt",
+    "contrib.seq2seq", "contrib.slim", "contrib.slim.evaluation", "contrib.slim.learning", "debugging", "distributions",
+    "errors",
+    "keras", "lookup", "losses", "metrics", "nest", "nn.rnn_cell", "strings", "summary", "test",
 )  # fmt: skip
 """The other namespaces: each has the names that its module defines."""
 
@@ -477,7 +483,7 @@ PATHS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "training": dict.fromkeys(
         ("adam", "gradient_descent", "learning_rate_decay", "momentum", "saver", "training_util"), _TRAIN,
-    ) | {"moving_averages": ("train.averages",)},
+    ) | {"moving_averages": ("train.decay",)},
     "platform": {
         "app": ("app",), "flags": ("flags",), "gfile": ("gfile",), "test": ("test",), "tf_logging": ("logging",),
     },

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from . import host
+from . import graph as host
 from .core import StaticgradError, static
 from .errors import as_tensorflow
 from .graph import Graph, get_default_graph

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import arrays
 from .core import F, TensorType, static, using
-from .dtypes import as_dtype
+from .dtypes import TensorShape, as_dtype
 from .elements import get_static_value
 from .gathering import FOLDS, SEGMENTS, _positions, boolean_mask, gather_nd, where_true
 from .graph import get_default_graph
@@ -24,7 +24,6 @@ from .math import maximum as dense_maximum  # type: ignore[attr-defined]
 from .math import minimum as dense_minimum  # type: ignore[attr-defined]
 from .math import reduce_max as dense_max  # type: ignore[attr-defined]
 from .math import reduce_sum as dense_sum  # type: ignore[attr-defined]
-from .shapes import TensorShape
 from .tensor import SIZES, Operand, define, extents_of, handles, known, operation, symbols, tensor
 
 

@@ -27,11 +27,10 @@ from .core import (
     using,
     value_of,
 )
-from .dtypes import STORAGE, DType, are_texts, as_dtype, is_storage, numbers, string, texts
+from .dtypes import STORAGE, Dimension, DType, TensorShape, are_texts, as_dtype, is_storage, numbers, string, texts
 from .errors import OutOfBoundsError
 from .graph import MAKERS, Graph, get_default_graph
 from .handles import MOVED, Handle, NeedsOperand, Operation
-from .shapes import Dimension, TensorShape
 
 
 def mapped(fn: Callable[..., Any], first: Any, *others: Any) -> Any:

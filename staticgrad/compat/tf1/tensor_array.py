@@ -11,10 +11,9 @@ import numpy as np
 
 from .arrays import concat, constant, convert_to_tensor, gather, identity, reshape, shape, zeros
 from .core import REGISTRY, F, TensorType, UnknownExtentError, apply, fits, has_rank, pytree, state, static, using
-from .dtypes import as_dtype
+from .dtypes import TensorShape, as_dtype
 from .graph import get_default_graph
 from .handles import Operation
-from .shapes import TensorShape
 from .tensor import built, handles, known, symbols, tensor
 
 

@@ -7,8 +7,16 @@ checkpoint that was complete. Another number of processes loads it alike.
 
 from ...namespaces.lookup.modules import refusing
 from .index import BytesStorageMetadata, ChunkStorageMetadata, Metadata, Shard, Stateful, TensorStorageMetadata
-from .state_dict_loader import CheckpointException, DefaultLoadPlanner, FileSystemReader, load
-from .state_dict_saver import DefaultSavePlanner, FileSystemWriter, async_save, save
+from .state_dict_saver import (
+    CheckpointException,
+    DefaultLoadPlanner,
+    DefaultSavePlanner,
+    FileSystemReader,
+    FileSystemWriter,
+    async_save,
+    load,
+    save,
+)
 
 __all__ = [
     "BytesStorageMetadata", "CheckpointException", "ChunkStorageMetadata", "DefaultLoadPlanner", "DefaultSavePlanner",

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from ...errors import ArgumentError, ArgumentTypeError
-from .definition import CODE, Definition, Derivative
-from .signature import of_numbers, parsed
+from .definition import CODE, Definition, Derivative, of_numbers, parsed
 
 __all__ = ["njit_op"]
 

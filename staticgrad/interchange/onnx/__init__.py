@@ -11,7 +11,7 @@ from ...namespaces.lookup.modules import refusing
 if TYPE_CHECKING:
     from .exporting import export
     from .model import OnnxModule
-    from .writing import UnwrittenError
+    from .records import UnwrittenError
 
 
 def is_in_onnx_export() -> bool:
@@ -41,7 +41,7 @@ def load(source: Any, *, trainable: bool | Callable[[str], bool] = True) -> Onnx
 __all__ = ["OnnxModule", "UnwrittenError", "export", "is_in_onnx_export", "load"]
 
 if not TYPE_CHECKING:
-    _LAZY = {"OnnxModule": f"{__name__}.model", "UnwrittenError": f"{__name__}.writing", "export": f"{__name__}.exporting"}
+    _LAZY = {"OnnxModule": f"{__name__}.model", "UnwrittenError": f"{__name__}.records", "export": f"{__name__}.exporting"}
     _other = refusing(__name__, __all__, lazy=_LAZY)
 
     def __getattr__(name: str) -> Any:

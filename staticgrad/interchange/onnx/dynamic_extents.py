@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, StaticgradError
-from .writing import UnwrittenError
+from .records import UnwrittenError
 
 SIZES = ((46, 59, 83), (62, 71, 97), (74, 89, 103), (58, 67, 101))
 """Extents to write a model at, by the number of the symbol: numbers that rarely occur in models, odd and even."""

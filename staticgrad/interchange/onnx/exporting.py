@@ -20,10 +20,9 @@ from ...ops.operators import Symbol
 from ...ops.pytree import flatten
 from ...static import Graph as StaticGraph
 from ...static import get_default_session, placeholder
-from . import write_elementwise, write_layers
+from . import writers
 from .dynamic_extents import dynamic_axes_of, generalized, generalized_by, open_axes
-from .records import BUFFERS
-from .writing import OPSET, Name, Scope, UnwrittenError, value_info
+from .records import BUFFERS, OPSET, Name, Scope, UnwrittenError, value_info
 
 # models in other versions of ONNX's op set than the one that writers write --------------------------------------------
 
@@ -80,8 +79,7 @@ def _older(graph: Any, constants: dict[str, Any], version: int) -> None:
                 _older(attribute.g, constants, version)
 
 
-FAMILIES = (write_elementwise, write_elementwise, write_layers)
-"""The modules that enter writers."""
+assert writers is not None, "importing it enters the writers"
 
 
 def export(

@@ -11,16 +11,13 @@ import numpy as np
 
 from ...base.types import TensorType, UnrankedType
 from ...errors import ArgumentError, GraphError
-from . import control, elementwise, quantization, recurrent, shapes, windows
+from . import control, elementwise, recurrent, shapes, windows
 from .records import DTYPES, READERS, Reader, dtype_of
 
 if TYPE_CHECKING:
     import onnx
 
-FAMILIES = (
-    control, elementwise, quantization, recurrent, shapes, recurrent,
-    windows,
-)  # fmt: skip
+FAMILIES = (control, elementwise, recurrent, shapes, windows)
 """The modules that enter readers."""
 
 

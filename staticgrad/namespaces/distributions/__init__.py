@@ -2,34 +2,15 @@
 
 from ..lookup.modules import refusing
 from . import constraints, kl, transforms
-from .composed import (
-    Independent,
-    LogisticNormal,
-    LogNormal,
-    MixtureSameFamily,
-    OneHotCategoricalStraightThrough,
-    RelaxedBernoulli,
-    RelaxedOneHotCategorical,
-    TransformedDistribution,
-)
-from .constraint_registry import biject_to, transform_to
-from .discrete import (
-    Bernoulli,
-    Binomial,
-    Categorical,
-    Geometric,
-    Multinomial,
-    NegativeBinomial,
-    OneHotCategorical,
-    Poisson,
-)
+from .composed import *
+from .discrete import *
 from .distribution import Distribution, ExponentialFamily
 from .gamma_family import Beta, Chi2, Dirichlet, FisherSnedecor, Gamma, InverseGamma, StudentT
-from .intervals import ContinuousBernoulli, Exponential, GeneralizedPareto, Kumaraswamy, Pareto, Uniform, Weibull
+from .intervals import *
 from .kl import kl_divergence, register_kl
-from .location_scale import Cauchy, Gumbel, HalfCauchy, HalfNormal, Laplace, Normal
 from .multivariate import LKJCholesky, LowRankMultivariateNormal, MultivariateNormal, VonMises, Wishart
 from .transforms import *
+from .transforms import biject_to, transform_to
 
 __all__ = [
     "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "CatTransform", "Categorical", "Cauchy", "Chi2",

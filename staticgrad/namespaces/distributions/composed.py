@@ -14,7 +14,7 @@ from ...ops.operators import F
 from . import constraints
 from .discrete import Categorical, OneHotCategorical, Probabilities
 from .distribution import Distribution, summed, tensors, uniform
-from .location_scale import Normal
+from .intervals import Normal
 from .transforms import ComposeTransform, ExpTransform, SigmoidTransform, StickBreakingTransform, Transform
 
 __all__ = [

@@ -15,8 +15,18 @@ from . import composed, discrete, multivariate
 from .composed import Independent
 from .distribution import EULER, LOG_2PI, Distribution, constant, summed
 from .gamma_family import Beta, Dirichlet, Gamma, InverseGamma
-from .intervals import ContinuousBernoulli, Exponential, Pareto, Uniform
-from .location_scale import Cauchy, Gumbel, HalfCauchy, HalfNormal, Laplace, Normal
+from .intervals import (
+    Cauchy,
+    ContinuousBernoulli,
+    Exponential,
+    Gumbel,
+    HalfCauchy,
+    HalfNormal,
+    Laplace,
+    Normal,
+    Pareto,
+    Uniform,
+)
 from .multivariate import log_diagonal
 
 Divergence = Callable[[Any, Any], Any]

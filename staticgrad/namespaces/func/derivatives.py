@@ -13,8 +13,8 @@ from ...base.types import INEXACT, shape_text
 from ...eager import enable_grad
 from ...errors import TransformError
 from ...ops.operators import F
-from .mapping import vmap
-from .trees import Structure, is_tensor, kinds, leaves_of, name_of, selected, surroundings_of, text, unflatten
+from ...ops.pytree import Structure, text, unflatten
+from .mapping import is_tensor, kinds, leaves_of, name_of, selected, surroundings_of, vmap
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]

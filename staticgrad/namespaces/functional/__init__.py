@@ -14,10 +14,9 @@ from .attention import bilinear, linear, multi_head_attention_forward, scaled_do
 from .classification import *
 from .classification import ctc_loss
 from .convolutions import *
-from .dropouts import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
 from .embeddings import embedding, embedding_bag, one_hot
 from .mean_poolings import *
-from .normalization import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
+from .normalization import *
 from .regression import *
 from .resampling import *
 

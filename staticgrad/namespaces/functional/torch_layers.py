@@ -15,28 +15,7 @@ from ...ops.operands import operand
 from ...ops.operators import Array, F, Tensor, TensorLike
 from .. import functional
 
-adaptive_avg_pool1d = functional.adaptive_avg_pool1d
 adaptive_max_pool1d = functional.adaptive_max_pool1d_with_indices
-avg_pool1d = functional.avg_pool1d
-bilinear = functional.bilinear
-celu, celu_ = functional.celu, functional.celu_
-channel_shuffle = functional.channel_shuffle
-conv1d, conv2d, conv3d = functional.conv1d, functional.conv2d, functional.conv3d
-conv_tbc = functional.conv_tbc
-conv_transpose1d, conv_transpose2d = functional.conv_transpose1d, functional.conv_transpose2d
-conv_transpose3d = functional.conv_transpose3d
-cosine_similarity = functional.cosine_similarity
-hardshrink = functional.hardshrink
-max_pool1d, max_pool2d, max_pool3d = functional.max_pool1d, functional.max_pool2d, functional.max_pool3d
-max_pool1d_with_indices = functional.max_pool1d_with_indices
-pairwise_distance = functional.pairwise_distance
-pdist = functional.pdist
-pixel_shuffle, pixel_unshuffle = functional.pixel_shuffle, functional.pixel_unshuffle
-prelu = functional.prelu
-rms_norm = functional.rms_norm
-rrelu, rrelu_ = functional.rrelu, functional.rrelu_
-selu, selu_ = functional.selu, functional.selu_
-threshold, threshold_ = functional.threshold, functional.threshold_
 
 
 def _renewing(name: str) -> Any:
@@ -256,14 +235,10 @@ def gru_cell(
 
 
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout",
-    "alpha_dropout_", "avg_pool1d", "batch_norm", "bilinear",
-    "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "constant_pad_nd", "conv1d", "conv2d", "conv3d",
-    "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity",
-    "ctc_loss", "dropout_", "embedding", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout",
-    "feature_dropout_", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gru_cell", "hardshrink",
-    "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "lstm_cell", "margin_ranking_loss", "max_pool1d",
-    "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
-    "poisson_nll_loss", "prelu", "rms_norm", "rnn_relu_cell", "rnn_tanh_cell", "rrelu", "rrelu_", "selu", "selu_",
-    "threshold", "threshold_", "triplet_margin_loss",
+    "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout", "alpha_dropout_", "batch_norm",
+    "binary_cross_entropy_with_logits", "constant_pad_nd", "cosine_embedding_loss", "ctc_loss", "dropout_", "embedding",
+    "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "grid_sampler",
+    "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div",
+    "layer_norm", "lstm_cell", "margin_ranking_loss", "poisson_nll_loss", "rnn_relu_cell", "rnn_tanh_cell",
+    "triplet_margin_loss",
 ]  # fmt: skip

@@ -282,7 +282,9 @@ def advice(name: str, names: Iterable[str], replaced: Mapping[str, str] = REPLAC
     return nearest
 
 
-# placeholders of names that this library lacks ------------------------------------------------------------------------
+# placeholders ---------------------------------------------------------------------------------------------------------
+# Names of PyTorch's that this library lacks, where a program imports them: they can be imported, named in annotations and in
+# `isinstance`, and inherited from. A call, an instance or an operation raises `UnsupportedError`, which says what to write.
 
 
 class Absent(type):

@@ -25,7 +25,6 @@ HOMES = {
 """Names of the package whose modules stand in a room of it. Programs and pickles name the modules below them, too."""
 
 MOVED = {
-    "namespaces.absent": "namespaces.lookup.advice",
     "namespaces.overrides": "namespaces.lookup.private",
     "namespaces.torch_version": "namespaces.lookup.private",
     "namespaces.futures": "namespaces.processes",
@@ -33,11 +32,19 @@ MOVED = {
     "namespaces.multiprocessing": "namespaces.processes",
     "namespaces.quasirandom": "namespaces.sequences",
     "namespaces.hub": "namespaces.utils.hub",
-    "namespaces.modules": "namespaces.lookup.modules",
-    "namespaces.advice": "namespaces.lookup.advice",
-    "namespaces.fronts": "namespaces.lookup.fronts",
     "namespaces.private": "namespaces.lookup.private",
     "namespaces.torch_names": "namespaces.lookup.torch_names",
+    "nn.optimized_module": "nn.containers",
+    "nn.utils.fusion": "nn.utils.reparametrize",
+    "namespaces.functional.dropouts": "namespaces.functional.normalization",
+    "namespaces.distributions.location_scale": "namespaces.distributions.intervals",
+    "namespaces.utils.data.prefetcher": "namespaces.utils.data.workers",
+    "distributed.checkpoint.state_dict_loader": "distributed.checkpoint.state_dict_saver",
+    "namespaces.distributions.constraint_registry": "namespaces.distributions.transforms",
+    "namespaces.utils.data.samplers": "namespaces.utils.data.datasets",
+    "nn.pooling_layers": "nn.windowed_layers",
+    "nn.rearranging_layers": "nn.layers",
+    "nn.convolution_layers": "nn.windowed_layers",
 }
 """Modules whose contents are in other ones now. Older pickles name them."""
 
@@ -107,14 +114,14 @@ PATHS: dict[str, Row] = {
         "bernoulli binomial categorical geometric multinomial negative_binomial one_hot_categorical poisson":
             "distributions.discrete",
         "beta chi2 dirichlet fishersnedecor gamma inverse_gamma studentT": "distributions.gamma_family",
-        "cauchy gumbel half_cauchy half_normal laplace normal": "distributions.location_scale",
+        "cauchy gumbel half_cauchy half_normal laplace normal": "distributions.intervals",
         "continuous_bernoulli exponential generalized_pareto kumaraswamy pareto uniform weibull": "distributions.intervals",
         "independent log_normal logistic_normal mixture_same_family relaxed_bernoulli relaxed_categorical "
         "transformed_distribution": "distributions.composed",
         "lkj_cholesky wishart": "distributions.multivariate",
         "lowrank_multivariate_normal multivariate_normal von_mises": "distributions.multivariate",
         "distribution exp_family": "distributions.distribution",
-        "constraint_registry": "distributions.constraint_registry",
+        "constraint_registry": "distributions.transforms",
         "utils": "distributions.utils",
     }),
     **_rows("jit", {"annotations frontend mobile _script _trace": ""}),
@@ -125,18 +132,18 @@ PATHS: dict[str, Row] = {
     **_rows("nn.modules", {
         "activation": "nn.activations nn.transformer", "adaptive": "nn.activations",
         "batchnorm instancenorm normalization": f"nn.normalization_layers nn.layers {PRIVATE}",
-        "container": "nn.containers", "conv fold": f"nn.convolution_layers {PRIVATE}",
-        "distance channelshuffle padding pixelshuffle upsampling": "nn.rearranging_layers",
+        "container": "nn.containers", "conv fold": f"nn.windowed_layers {PRIVATE}",
+        "distance channelshuffle padding pixelshuffle upsampling": "nn.layers",
         "dropout flatten linear sparse": "nn.layers", "lazy": "nn.lazy", "loss": "nn.losses",
-        "module": "nn.module_hooks nn.module", "pooling": "nn.pooling_layers", "rnn": "nn.recurrent",
+        "module": "nn.module_hooks nn.module", "pooling": "nn.windowed_layers", "rnn": "nn.recurrent",
         "transformer": "nn.transformer", "utils": PRIVATE,
     }),
     **_rows("nn.parallel", {
         "data_parallel distributed parallel_apply replicate scatter_gather comm _functions": "",
     }),
     **_rows("nn.utils", {
-        "clip_grad": "nn.utils.clip_grad", "convert_parameters": "nn.utils",
-        "fusion init memory_format": "nn.utils.fusion", "stateless": f"func.modules {PRIVATE}",
+        "clip_grad convert_parameters": "nn.utils",
+        "fusion init memory_format": "nn.utils.reparametrize", "stateless": f"func.modules {PRIVATE}",
         "weight_norm spectral_norm": "nn.utils.reparametrize",
     }),
     **_rows("optim", {
@@ -153,7 +160,7 @@ PATHS: dict[str, Row] = {
     }),
     **_rows("utils.data", {
         "dataloader": "utils.data.loader utils.data.workers", "dataset": "utils.data.datasets",
-        "sampler distributed": "utils.data.samplers", "_utils": PRIVATE,
+        "sampler distributed": "utils.data.datasets", "_utils": PRIVATE,
         "_utils.collate": "utils.data.loader", "_utils.worker": "utils.data.workers",
     }),
     **_rows("utils.tensorboard", {"writer summary": "utils.tensorboard.writer"}),
@@ -164,7 +171,7 @@ PATHS: dict[str, Row] = {
     "_tensor": ("",),
     "_utils": (PRIVATE,),
     "_dynamo": (PRIVATE, "compiler"),
-    "_dynamo.eval_frame": (PRIVATE, "nn.optimized_module"),
+    "_dynamo.eval_frame": (PRIVATE, "nn.containers"),
     "distributed.optim": ("optim.zero",),
     "distributed.optim.zero_redundancy_optimizer": ("optim.zero",),
     "distributed.rpc": (f"{PRIVATE}:RPC",),

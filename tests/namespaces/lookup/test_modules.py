@@ -14,7 +14,7 @@ import pytest
 import staticgrad as sg
 from staticgrad import nn, optim
 from staticgrad.interchange.serialization.storages import SerializationError
-from staticgrad.namespaces.lookup.paths import HOMES, home
+from staticgrad.namespaces.lookup.paths import HOMES, MOVED, home
 from staticgrad.utils.data import RandomSampler
 from tests.helpers import assert_close
 
@@ -171,6 +171,11 @@ def test_a_module_that_is_made_on_demand_can_be_imported():
 @pytest.mark.parametrize("path", [*HOMES, "autograd.function", "func.derivatives", "serialization.files", "utils.data"])
 def test_a_module_has_its_public_name_and_that_of_its_place(path):
     assert importlib.import_module(f"staticgrad.{path}") is importlib.import_module(f"staticgrad.{home(path)}")
+
+
+@pytest.mark.parametrize("path", MOVED)
+def test_a_former_module_is_the_one_that_has_its_contents(path):
+    assert importlib.import_module(f"staticgrad.{path}") is importlib.import_module(f"staticgrad.{MOVED[path]}")
 
 
 def test_modules_are_found_under_either_name_first():

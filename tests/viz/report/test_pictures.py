@@ -11,8 +11,8 @@ import pytest
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
-from staticgrad.viz.grouping import by_kernel
-from staticgrad.viz.report.pictures import MOST_CHILDREN, Texts, common, outward, picture
+from staticgrad.viz.placement import by_kernel
+from staticgrad.viz.report.page import MOST_CHILDREN, Texts, common, outward, picture
 
 pytestmark = pytest.mark.usefixtures("interpreted")  # nothing runs natively
 

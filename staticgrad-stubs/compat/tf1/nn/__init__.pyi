@@ -98,9 +98,9 @@ from ..nn.spatial import separable_conv2d as separable_conv2d
 from ..nn.spatial import space_to_batch_nd as space_to_batch_nd
 from ..nn.spatial import space_to_depth as space_to_depth
 from ..nn.spatial import with_space_to_batch as with_space_to_batch
-from ..partitions import embedding_lookup as embedding_lookup
 from ..special import approx_max_k as approx_max_k
 from ..special import approx_min_k as approx_min_k
+from ..variable_scopes import embedding_lookup as embedding_lookup
 from typing import Any
 def sigmoid(x: Any, name: Any = ...) -> Any: ...
 def softplus(features: Any, name: Any = ...) -> Any: ...

@@ -2,11 +2,11 @@
 
 from ..meta_graph import export_meta_graph as export_meta_graph
 from ..summary import summary_iterator as summary_iterator
-from ..train.averages import ExponentialMovingAverage as ExponentialMovingAverage
 from ..train.cluster import ClusterSpec as ClusterSpec
 from ..train.cluster import Server as Server
 from ..train.cluster import SyncReplicasOptimizer as SyncReplicasOptimizer
 from ..train.cluster import replica_device_setter as replica_device_setter
+from ..train.decay import ExponentialMovingAverage as ExponentialMovingAverage
 from ..train.decay import assert_global_step as assert_global_step
 from ..train.decay import cosine_decay as cosine_decay
 from ..train.decay import cosine_decay_restarts as cosine_decay_restarts
@@ -39,9 +39,6 @@ from ..train.hooks import SessionRunValues as SessionRunValues
 from ..train.hooks import StepCounterHook as StepCounterHook
 from ..train.hooks import StopAtStepHook as StopAtStepHook
 from ..train.hooks import SummarySaverHook as SummarySaverHook
-from ..train.objects import Checkpoint as Checkpoint
-from ..train.objects import CheckpointManager as CheckpointManager
-from ..train.objects import CheckpointOptions as CheckpointOptions
 from ..train.optimizers import AdadeltaOptimizer as AdadeltaOptimizer
 from ..train.optimizers import AdagradDAOptimizer as AdagradDAOptimizer
 from ..train.optimizers import AdagradOptimizer as AdagradOptimizer
@@ -54,6 +51,9 @@ from ..train.optimizers import Optimizer as Optimizer
 from ..train.optimizers import ProximalAdagradOptimizer as ProximalAdagradOptimizer
 from ..train.optimizers import ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer
 from ..train.optimizers import RMSPropOptimizer as RMSPropOptimizer
+from ..train.saver import Checkpoint as Checkpoint
+from ..train.saver import CheckpointManager as CheckpointManager
+from ..train.saver import CheckpointOptions as CheckpointOptions
 from ..train.saver import NewCheckpointReader as NewCheckpointReader
 from ..train.saver import Saver as Saver
 from ..train.saver import VocabInfo as VocabInfo

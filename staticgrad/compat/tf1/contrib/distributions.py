@@ -20,7 +20,7 @@ from ..distributions import Laplace as Laplace
 from ..distributions import Normal as Normal
 from ..distributions import Uniform as Uniform
 from ..distributions import kl_divergence as kl_divergence
-from ..shapes import TensorShape
+from ..dtypes import TensorShape
 
 tf_math: Any = _math  # its functions are made of records
 

@@ -9,18 +9,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import arrays, math, summary
+from .. import layer as core
 from ..graph import GraphKeys, get_default_graph
 from ..initializers import VarianceScaling, ones_initializer, zeros_initializer
-from ..layer import Layer
-from ..layers import core
-from ..layers.core import BatchNormalization, Conv1D, Conv2D, Conv2DTranspose, Conv3D
+from ..layer import BatchNormalization, Conv1D, Conv2D, Conv2DTranspose, Conv3D, Layer
 from ..nn import functions as nn
 from ..nn import spatial
-from ..partitions import embedding_lookup
 from ..train import optimizers
 from ..train.decay import get_global_step
 from ..train.optimizers import FtrlOptimizer
-from ..variable_scopes import get_variable, variable_scope
+from ..variable_scopes import embedding_lookup, get_variable, variable_scope
 from ..variables import trainable_variables
 from .framework import add_arg_scope
 

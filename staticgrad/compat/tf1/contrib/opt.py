@@ -179,7 +179,7 @@ class MovingAverageOptimizer:
     """Another optimizer, and moving averages of the variables beside it."""
 
     def __init__(self, opt: Any, average_decay: float = 0.9999, num_updates: Any = None, sequential_update: bool = True):
-        from ..train.averages import ExponentialMovingAverage
+        from ..train.decay import ExponentialMovingAverage
 
         self._optimizer, self._ema = opt, ExponentialMovingAverage(average_decay, num_updates)
         self._averaged: list[Any] = []

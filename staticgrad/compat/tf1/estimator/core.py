@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import metrics, summary
 from ..core import protocol
-from ..data.dataset import Dataset
+from ..dataset import Dataset
 from ..errors import OutOfRangeError
 from ..graph import Graph, set_random_seed
 from ..train import saver

@@ -13,10 +13,10 @@ from .. import arrays, math
 from ..arrays import concat, reverse, shape, stack, unstack
 from ..control import while_loop
 from ..core import F, using
+from ..dtypes import TensorShape
 from ..gathering import reverse_sequence
 from ..graph import get_default_graph
 from ..layer import Layer, leaves
-from ..shapes import TensorShape
 from ..tensor import Operand, graph_of, handles, mapped, operation, symbols, tensor
 from ..tensor_array import TensorArray
 from ..variable_scopes import variable_scope

@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-from ..arrays import concat, split, zeros
+from ..arrays import concat, reshape, split, zeros
 from ..draws import dropout, random_uniform
-from ..dtypes import as_dtype
+from ..dtypes import Dimension, TensorShape, as_dtype
 from ..initializers import constant_initializer, zeros_initializer
 from ..layer import Layer
 from ..math import clip_by_value, matmul
-from ..shapes import Dimension, TensorShape
 from ..tensor import mapped as mapped
-from ..variable_scopes import variable_scope
+from ..variable_scopes import embedding_lookup, get_variable, variable_scope
 from . import functions as nn
 
 Activation = Callable[[Any], Any]
@@ -401,3 +400,57 @@ class DeviceWrapper(_Wrapper):
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         return self._cell(inputs, state)
+
+
+# tf.contrib.rnn -------------------------------------------------------------------------------------------------------
+
+LSTMBlockCell, GRUBlockCell = BasicLSTMCell, GRUCell
+
+
+class OutputProjectionWrapper(_Wrapper):
+    """A cell whose outputs are projected to `output_size`."""
+
+    def __init__(self, cell: Any, output_size: int, activation: Any = None, reuse: Any = None):
+        super().__init__(cell)
+        self._output_size, self._activation = output_size, activation
+
+    @property
+    def output_size(self) -> int:
+        return self._output_size
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        out, new = self._cell(inputs, state)
+        return _projected(out, self._output_size, "output_projection_wrapper", self._activation), new
+
+
+class InputProjectionWrapper(_Wrapper):
+    """A cell whose inputs are projected to `num_proj`."""
+
+    def __init__(self, cell: Any, num_proj: int, activation: Any = None, input_size: Any = None, reuse: Any = None):
+        super().__init__(cell)
+        self._num_proj, self._activation = num_proj, activation
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        return self._cell(_projected(inputs, self._num_proj, "input_projection_wrapper", self._activation), state)
+
+
+def _projected(x: Any, units: int, scope: str, activation: Any) -> Any:
+    with variable_scope(scope):
+        kernel = get_variable("kernel", [x.shape[-1].value, units])
+        out = nn.bias_add(matmul(x, kernel), get_variable("bias", [units], initializer=zeros_initializer()))
+    return out if activation is None else activation(out)
+
+
+class EmbeddingWrapper(RNNCell):
+    """A cell whose inputs are ids, looked up in a table `embedding` (classes, size)."""
+
+    def __init__(self, cell: Any, embedding_classes: int, embedding_size: int, initializer: Any = None, reuse: Any = None):
+        super().__init__(_reuse=reuse)
+        self._cell, self._sizes, self._initializer = cell, [embedding_classes, embedding_size], initializer
+
+    state_size = property(lambda self: self._cell.state_size)
+    output_size = property(lambda self: self._cell.output_size)
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        table = get_variable("embedding", self._sizes, initializer=self._initializer)
+        return self._cell(embedding_lookup(table, reshape(inputs, [-1])), state)

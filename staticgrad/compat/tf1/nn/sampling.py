@@ -13,9 +13,9 @@ from ..core import F, finfo, functional, static
 from ..draws import uniform
 from ..gathering import FOLDS
 from ..math import clip_by_norm
-from ..partitions import embedding_lookup
 from ..sparse import SparseTensor, SparseTensorValue, of
 from ..tensor import Operand, define, extents_of, known, operation, symbols, tensor
+from ..variable_scopes import embedding_lookup
 from .functions import sigmoid_cross_entropy_with_logits
 
 

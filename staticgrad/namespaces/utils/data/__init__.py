@@ -1,31 +1,9 @@
 """Data sets, samplers, and loaders of batches, with PyTorch's names and arguments."""
 
 from ...lookup.modules import refusing
-from .datasets import (
-    ChainDataset,
-    ConcatDataset,
-    Dataset,
-    IterableDataset,
-    IterDataPipe,
-    MapDataPipe,
-    StackDataset,
-    Subset,
-    TensorDataset,
-    functional_datapipe,
-    random_split,
-)
+from .datasets import *
 from .loader import DataLoader, default_collate, default_convert
-from .prefetcher import Prefetcher
-from .samplers import (
-    BatchSampler,
-    DistributedSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
-)
-from .workers import WorkerInfo, get_worker_info
+from .workers import Prefetcher, WorkerInfo, get_worker_info
 
 __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterDataPipe",

@@ -17,8 +17,7 @@ from ....base.types import is_number
 from ....eager import Tensor, tensor
 from ....errors import ArgumentError, DTypeError
 from ....ops.operators import F, is_tensor
-from .datasets import IterableDataset
-from .samplers import BatchSampler, RandomSampler, SequentialSampler, numbers_of
+from .datasets import BatchSampler, IterableDataset, RandomSampler, SequentialSampler, numbers_of
 from .workers import Job, Worker, stop
 
 T_co = TypeVar("T_co", covariant=True)

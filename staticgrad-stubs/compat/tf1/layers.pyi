@@ -1,27 +1,27 @@
 """Made by `python -m tools.stubs` from the table in `names.py`: change that, not this file."""
 
-from ..layer import Layer as Layer
-from ..layers.core import AveragePooling1D as AveragePooling1D
-from ..layers.core import AveragePooling2D as AveragePooling2D
-from ..layers.core import AveragePooling3D as AveragePooling3D
-from ..layers.core import BatchNormalization as BatchNormalization
-from ..layers.core import Conv1D as Conv1D
-from ..layers.core import Conv2D as Conv2D
-from ..layers.core import Conv2DTranspose as Conv2DTranspose
-from ..layers.core import Conv3D as Conv3D
-from ..layers.core import Conv3DTranspose as Conv3DTranspose
-from ..layers.core import Dense as Dense
-from ..layers.core import Dropout as Dropout
-from ..layers.core import Flatten as Flatten
-from ..layers.core import MaxPooling1D as MaxPooling1D
-from ..layers.core import MaxPooling2D as MaxPooling2D
-from ..layers.core import MaxPooling3D as MaxPooling3D
-from ..layers.core import SeparableConv1D as SeparableConv1D
-from ..layers.core import SeparableConv2D as SeparableConv2D
-from ..layers.core import batch_normalization as batch_normalization
-from ..layers.core import dense as dense
-from ..layers.core import dropout as dropout
-from ..layers.core import flatten as flatten
+from .layer import AveragePooling1D as AveragePooling1D
+from .layer import AveragePooling2D as AveragePooling2D
+from .layer import AveragePooling3D as AveragePooling3D
+from .layer import BatchNormalization as BatchNormalization
+from .layer import Conv1D as Conv1D
+from .layer import Conv2D as Conv2D
+from .layer import Conv2DTranspose as Conv2DTranspose
+from .layer import Conv3D as Conv3D
+from .layer import Conv3DTranspose as Conv3DTranspose
+from .layer import Dense as Dense
+from .layer import Dropout as Dropout
+from .layer import Flatten as Flatten
+from .layer import Layer as Layer
+from .layer import MaxPooling1D as MaxPooling1D
+from .layer import MaxPooling2D as MaxPooling2D
+from .layer import MaxPooling3D as MaxPooling3D
+from .layer import SeparableConv1D as SeparableConv1D
+from .layer import SeparableConv2D as SeparableConv2D
+from .layer import batch_normalization as batch_normalization
+from .layer import dense as dense
+from .layer import dropout as dropout
+from .layer import flatten as flatten
 from typing import Any
 def average_pooling1d(inputs: Any, pool_size: Any, strides: Any, padding: Any = ..., data_format: Any = ..., name: Any = ..., *, reuse: Any = ...) -> Any: ...
 def average_pooling2d(inputs: Any, pool_size: Any, strides: Any, padding: Any = ..., data_format: Any = ..., name: Any = ..., *, reuse: Any = ...) -> Any: ...

@@ -1,3 +1,0 @@
-"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
-from ..namespaces.distributions.constraint_registry import *  # noqa: F403
-from ..namespaces.distributions.constraint_registry import __all__ as __all__

@@ -1,3 +1,0 @@
-"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
-from ..namespaces.distributions.location_scale import *  # noqa: F403
-from ..namespaces.distributions.location_scale import __all__ as __all__

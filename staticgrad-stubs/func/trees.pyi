@@ -1,3 +1,0 @@
-"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
-from ..namespaces.func.trees import *  # noqa: F403
-from ..namespaces.func.trees import __all__ as __all__

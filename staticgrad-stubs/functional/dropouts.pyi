@@ -1,2 +1,0 @@
-"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
-from ..namespaces.functional.dropouts import *  # noqa: F403

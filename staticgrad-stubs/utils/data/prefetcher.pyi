@@ -1,3 +1,0 @@
-"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
-from ...namespaces.utils.data.prefetcher import *  # noqa: F403
-from ...namespaces.utils.data.prefetcher import __all__ as __all__

@@ -1,1 +1,0 @@
-"""`tf.layers`: layers as objects, and as functions that make and call one."""
