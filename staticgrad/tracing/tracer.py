@@ -358,7 +358,7 @@ class Tracer:
             self.refuse(
                 f"a tensor of shape {shape_text(tensor.shape)} does not lie in memory in row-major order, so a compiled "
                 "function can't be bound to it",
-                "make it outside: x = x.contiguous(), or x.data = x.data.clone()",
+                "make it outside: x = x.contiguous(), or x.data = x.data.contiguous()",
             )
         cell = Cell(name, type_of(tensor) if kind is None else kind, tensor=tensor)
         return Leaf(self, append(self.graph, REGISTRY["variable"], (), {"cell": cell}, name=name).node)
