@@ -162,8 +162,8 @@ class Deferral:
         if step is None or not step.matches(op, refs, attrs, flags):
             step = self.roads.find(self.at, op, refs, attrs, flags)
         if step is None:
-            if self._casts(op, args, refs):
-                return frontends.eager(op, self._cast(op, args, refs), attrs)
+            if (cast := self._cast(op, args, refs)) is not None:
+                return frontends.eager(op, cast, attrs)
             step = self.roads.add(self.at, op, refs, attrs, flags)
             if step is None:
                 return None
@@ -344,22 +344,17 @@ class Deferral:
             self.at.calls[key] = None
         return self.at.calls[key] is None
 
-    def _casts(self, op: OpDef, args: Sequence[Any], refs: Sequence[Any]) -> bool:
-        """Whether operands are cast first."""
-        return any(d is not None for d in self._dtypes(op, args, refs))
-
-    def _dtypes(self, op: OpDef, args: Sequence[Any], refs: Sequence[Any]) -> list[Any]:
+    def _cast(self, op: OpDef, args: Sequence[Any], refs: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The operands, cast to the dtypes that the operation takes; None where none is cast."""
         try:
             targets = promotion(op, refs)
         except Exception:  # which the operation raises again
-            return []
-        return [
+            return None
+        dtypes = [
             None if t is None or r.__class__ in NUMBERS or t == r.type.dtype else t for t, r in zip(targets, refs, strict=True)
         ]
-
-    def _cast(self, op: OpDef, args: Sequence[Any], refs: Sequence[Any]) -> tuple[Any, ...]:
-        """The operands, cast to the dtypes that the operation takes."""
-        dtypes = self._dtypes(op, args, refs)
+        if all(d is None for d in dtypes):
+            return None
         return tuple([
             a if d is None else frontends.eager(CAST, (a if isinstance(a, Tensor) else wrap(np.array(a)),), {"dtype": d})
             for a, d in zip(args, dtypes, strict=True)
@@ -376,20 +371,24 @@ class Deferral:
         key, members = step_key(self, optimizer, gradients)
         if repeat_step(self, key, members, gradients):
             return
-        start, count = self.at, self.count
-        region = self.region = Region(optimizer, members)
+        start, region = self.at, Region(optimizer, members)
         region.whole = origin_of_class(type(optimizer)) is IGNORED  # a rule of the user's may count, say
-        self.fixed = False
+        self._note(region, False, work)
+        if region.steps:
+            learn_step(self, optimizer, start, key, members, region)
+
+    def _note(self, region: Region, fixed: bool, work: Callable[[], Any]) -> Any:
+        """Do the work of a region. fixed: arrays that it makes are the same each time."""
+        count = self.count
+        self.region, self.fixed = region, fixed
         try:
-            work()
+            return work()
         except BaseException:
             region.whole = False
             raise
         finally:
             self.region = None
-        if self.count > count:
-            region.steps = self.count - count
-            learn_step(self, optimizer, start, key, members, region)
+            region.steps = max(self.count - count, 0)
 
     def backward(self, tensors: Any, others: Sequence[Any], work: Callable[[], Any]) -> None:
         """Do a backward pass, `work`, which gives its engine, or repeat its operations."""
@@ -399,21 +398,13 @@ class Deferral:
             return
         if repeat_backward(self, root):
             return
-        start, count, key = self.at, self.count, backward_key(self, root)
-        bare = all(leaf is None or leaf._gradient is None for leaf in self.leaves.values())
+        start, key = self.at, backward_key(self, root)
         records = [record for made in self.records if (record := made()) is not None]
-        region = self.region = Region(None, [x for record in records for x in record.inputs])
+        region = Region(None, [x for record in records for x in record.inputs])
         region.numbers = [*self.numbers]
-        self.fixed, region.whole = True, bare
-        try:
-            engine = work()
-        except BaseException:
-            region.whole = False
-            raise
-        finally:
-            self.region = None
-        if self.count > count and region.whole:
-            region.steps = self.count - count
+        region.whole = all(leaf is None or leaf._gradient is None for leaf in self.leaves.values())
+        engine = self._note(region, True, work)
+        if region.steps and region.whole:
             learn_backward(self, start, key, engine.done, [leaf for leaf, _ in engine.found.values()], region)
 
     # changes in place ---------------------------------------------------------------------------------------------------

@@ -126,6 +126,27 @@ def _place(deferral: Deferral, x: Any) -> Any:
     return deferral.inputs.get(id(x._data))
 
 
+def _arrays(deferral: Deferral, region: Region, gradients: dict[int, Any]) -> list[tuple[np.ndarray, Any]] | None:
+    """The arrays that a region adds to the inputs, each with the tensor's array that it is; None where one is missing.
+    gradients: those in the place of former ones, by ids of these."""
+    arrays: list[tuple[np.ndarray, Any]] = []
+    for kind, source in region.sources:
+        if kind == "tensor":
+            array = gradients.get(id(source), source)._data
+            arrays.append((array, array) if deferral.usable(array) else (deferral.roads.copy(array), None))
+        elif kind == "again":
+            if source not in deferral.sources:
+                return None
+            arrays.append((deferral.roads.copy(deferral.sources[source]._data), None))
+        elif kind == "number":
+            arrays.append((np.asarray(source[0][source[1]], np.float64), None))
+        elif kind == "saved":
+            arrays.append((np.asarray(deferral.numbers[source[0]], source[1]), None))
+        else:
+            arrays.append((source, None))
+    return arrays
+
+
 # steps of optimizers ----------------------------------------------------------------------------------------------------
 
 
@@ -155,20 +176,9 @@ def repeat_step(deferral: Deferral, key: Any, members: list[Any], gradients: dic
     for x, _ in region.results:
         if not deferral.replaceable(x):
             return False
-    arrays: list[tuple[np.ndarray, Any]] = []
-    for kind, source in region.sources:
-        if kind == "number":
-            group, name = source
-            arrays.append((np.asarray(group[name], np.float64), None))
-        elif kind == "again":
-            if source not in deferral.sources:
-                return False
-            arrays.append((deferral.roads.copy(deferral.sources[source]._data), None))
-        elif kind == "constant":
-            arrays.append((source, None))
-        else:
-            array = gradients_now.get(id(source), source)._data
-            arrays.append((array, array) if deferral.usable(array) else (deferral.roads.copy(array), None))
+    arrays = _arrays(deferral, region, gradients_now)
+    if arrays is None:
+        return False
     deferral.follow(region, arrays)
     for x, node in region.results:
         value = PendingValue(node, deferral)
@@ -187,7 +197,6 @@ def learn_step(deferral: Deferral, optimizer: Any, start: RoadNode, key: Any, me
 
 
 def _learn(deferral: Deferral, start: RoadNode, key: Any, region: Region) -> None:
-    deferral.region = None
     if region.whole:
         region.end, region.changes = deferral.at, Structure.changes - Structure.rebound
         region.members = {}
@@ -223,17 +232,10 @@ def repeat_backward(deferral: Deferral, root: Any) -> bool:
     records = [deferral.records[i]() for i in region.freed if i < len(deferral.records)]
     if any(record is None or record.hooks or record.freed for record in records):
         return False
-    arrays: list[tuple[np.ndarray, Any]] = []
-    numbers = []
-    for kind, source in region.sources:
-        if kind == "saved":
-            at, dtype = source
-            numbers.append(deferral.numbers[at])
-            arrays.append((np.asarray(numbers[-1], dtype), None))
-            continue
-        if kind == "again" and source not in deferral.sources:
-            return False
-        arrays.append((deferral.roads.copy(deferral.sources[source]._data) if kind == "again" else source, None))
+    arrays = _arrays(deferral, region, {})
+    if arrays is None:
+        return False
+    numbers = [deferral.numbers[source[0]] for kind, source in region.sources if kind == "saved"]
     deferral.follow(region, arrays)
     deferral.numbers += numbers
     for leaf, (_, node) in zip(leaves, region.results, strict=True):
