@@ -149,6 +149,8 @@ class Description:
             return repr(value)
         if kind is tuple:
             return f"({','.join([repr(x) if x.__class__ in PLAIN else self.text(x) for x in value])})"
+        if kind is FunctionType or isinstance(value, type):
+            return _of_package(value)
         if isinstance(value, np.dtype):
             return f"dtype {_name(value)}"
         if isinstance(value, TensorType):
@@ -157,15 +159,19 @@ class Description:
             if not (built_in(value) or value.identity):
                 raise Unkept(f"{value.name} is not the package's")
             return f"op {value.name}{value.identity}"
-        if kind is FunctionType or isinstance(value, type):
-            if value.__module__.partition(".")[0] not in ("staticgrad", "numpy", "builtins") or "<" in value.__qualname__:
-                raise Unkept(f"{value.__qualname__} is not the package's")
-            return f"{value.__module__}.{value.__qualname__}"
         if isinstance(value, tuple):
             return f"{kind.__name__}({','.join(map(self.text, value))})"
         if isinstance(value, Mapping):
             return f"{{{','.join([f'{name}={self.text(each)}' for name, each in value.items()])}}}"
         raise Unkept(f"a {kind.__name__}")
+
+
+@cache
+def _of_package(value: Any) -> str:
+    """A function or class of the package, or of those that it is made with. Raises Unkept for others."""
+    if value.__module__.partition(".")[0] not in ("staticgrad", "numpy", "builtins") or "<" in value.__qualname__:
+        raise Unkept(f"{value.__qualname__} is not the package's")
+    return f"{value.__module__}.{value.__qualname__}"
 
 
 class ProgramKey(Description):

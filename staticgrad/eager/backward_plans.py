@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import marshal
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
+from contextlib import suppress
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -22,11 +23,11 @@ from ..errors import GradientError
 from ..ops.operators import frontends, intercepted
 from .backward_hooks import Cotangents
 from .calls.composite_records import PART
-from .calls.kernels import NONE, OFF, STEPS, USES, Computation, Maker, PlannedCall, program_of, requests, uses_of
+from .calls.kernels import NONE, OFF, STEPS, Computation, Maker, PlannedCall, program_of, requests, uses_of
 from .grad_mode import modes
 from .sparse_gradients import DeferredGradient, deferred
 from .tape import Record, tick
-from .tape_form import Form, FormOperand, Guards, Passes, form_of
+from .tape_form import Form, FormOperand, Guards, Passes, form_of, key_of, order_of
 from .tensor import Tensor, ndarray, wrap
 
 if TYPE_CHECKING:
@@ -200,12 +201,16 @@ class TapePlan:
         """See `PlannedCall.calls`."""
         return [part.call for part in self.parts[1:]]
 
-    def run(self, roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> Found | None:
-        """The pass, or the first part of it; None, and nothing has happened, for a tape of another form."""
+    def matched(self, roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> Any:
+        """See `Guards.match`."""
         try:
-            matched = self.match(roots, seeds, targets)
+            return self.match(roots, seeds, targets)
         except GradientError:  # an operand that was freed
             return None
+
+    def run(self, roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> Found | None:
+        """The pass, or the first part of it; None, and nothing has happened, for a tape of another form."""
+        matched = self.matched(roots, seeds, targets)
         if matched is None:
             return None
         records, leaves, *arrays = matched
@@ -227,6 +232,57 @@ class Kept(NamedTuple):
 def kept(passes: Sequence[Passes], later: Sequence[PlannedCall], guard: bytes) -> Kept:
     """See `TapePlan.__reduce__`."""
     return Kept(passes, later, marshal.loads(guard))
+
+
+class Expected(NamedTuple):
+    """A backward pass that earlier processes had, which is ready before the first tape of its form. setting: what else its
+    plans follow from; asked: notes that this process asks for it."""
+
+    call: PlannedCall
+    key: Hashable
+    setting: Hashable
+    asked: Callable[[], None]
+
+    def meets(self, roots: Sequence[Tensor], seeds: Sequence[Tensor], targets: Sequence[Tensor] | None) -> bool:
+        """Whether a tape has the form, as `form_of` would find it."""
+        plan: TapePlan = self.call.use
+        form = plan.form
+        counts = None if form.targets is None else len(form.targets)
+        if len(form.roots) != len(roots) or counts != (None if targets is None else len(targets)):
+            return False
+        matched = plan.matched(roots, seeds, targets)
+        if matched is None:
+            return False
+        records = matched[0]
+        began, ended = modes.now.passing
+        if order_of(records) != form.order or any(began < record.clock < ended for record in records):
+            return False
+        plan.guards.meet(form, records)
+        return True
+
+
+expected: list[Expected] = []
+"""Those that are to come."""
+
+
+def expect(call: PlannedCall, form: Form, setting: Hashable, asked: Callable[[], None]) -> None:
+    """Let a call that was read, whose `use` is a `Kept`, be ready for tapes of a form."""
+    call.use = plan = call.use.of(form)
+    plan.parts[0].call = call
+    expected.append(Expected(call, key_of(form), setting, asked))
+
+
+def _met(roots: Any, seeds: Any, targets: Any) -> tuple[Hashable, Form] | None:
+    """The form of a tape, and its key, where it is one of `expected`."""
+    for each in () if modes.now.numpy else [*expected]:
+        if each.meets(roots, seeds, targets) and each.setting == module("staticgrad.eager.calls.remembered").chosen():
+            with suppress(ValueError):  # another thread has met it
+                expected.remove(each)
+            if requests.plans[each.key] is None:
+                requests.plans[each.key] = each.call
+            each.asked()
+            return each.key, each.call.use.form
+    return None
 
 
 class Forms:
@@ -271,7 +327,7 @@ def planned(
 
 def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, whole: int) -> Found | Literal[False] | None:
     """Count the form of a tape, and request its plan when it has recurred; the pass, where the plan is there."""
-    formed = form_of(roots, targets)
+    formed = (expected and _met(roots, seeds, targets)) or form_of(roots, targets)
     if not formed:
         group.vain += formed is None
         return formed
@@ -281,11 +337,12 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, whole: int) -
     if call is None:
         if form.size < whole:
             return None
-        most = USES
         if any(row.call is not None for row in form.rows):  # it had plans of functions before it had this form
-            most = 1 if group.at_once else STEPS
+            last = 1 if group.at_once else STEPS
             group.at_once -= group.at_once > 0
-        call = requests.begin(key, uses_of(elements_of(form), most))
+        else:
+            last = uses_of(elements_of(form))
+        call = requests.begin(key, last)
         group.vain += not mode.waits
     elif call.waits:
         group.vain = 0
@@ -297,8 +354,8 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, whole: int) -
     if plan is None or (call.plan is None and plan.parts[0].computes):
         group.vain += 1
         return None
-    plans = [each.plan for each in call.calls if each.plan is not None]
-    if any(each.memory.arena > max(ARENA, sum(feed.nbytes for feed in each.feed_types)) for each in plans):
+    large = [each.plan for each in call.calls if each.plan is not None and each.plan.memory.arena > ARENA]
+    if any(each.memory.arena > sum(feed.nbytes for feed in each.feed_types) for each in large):
         mode.calls[key] = requests.plans[key] = NONE
         return None
     plan.parts[0].call = call

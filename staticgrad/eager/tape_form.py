@@ -16,7 +16,7 @@ import numpy as np
 from ..base.dtypes import FLOATS
 from ..ir import NO_ATTRS, OpDef, lasting
 from ..ir.op import arity
-from .calls.composite_records import PART, CompositeRecord, Steps
+from .calls.composite_records import CALL, PART, CompositeRecord, Steps
 from .calls.signature import attributes
 from .grad_mode import modes
 from .tape import FreedTensor, Record, changed, edge
@@ -41,8 +41,8 @@ class FormOperand(NamedTuple):
 
 class FormRecord(NamedTuple):
     """A record. operands: the number of the record that made it, `~number` of a leaf, or a `FormOperand`; call: of a call of
-    several ops, where its backward plan finds what it reads; part: of a result of such a call, its number; results: see
-    `Record.result_types`."""
+    several ops, whose op is `CALL`, where its backward plan finds what it reads; part: of a result of such a call, its number;
+    results: see `Record.result_types`."""
 
     op: OpDef
     attrs: Mapping[str, Any]
@@ -70,6 +70,15 @@ class Form(NamedTuple):
         shapes = [row.shape for row in self.rows] + [leaf.shape for leaf in self.leaves]
         shapes += [x.shape for row in self.rows for x in row.operands if isinstance(x, FormOperand)]
         return max(map(math.prod, shapes))
+
+    @property
+    def stated(self) -> Form:
+        """The form without what belongs to this process."""
+
+        def operand(x: int | FormOperand) -> int | FormOperand:
+            return x if isinstance(x, int) else x._replace(number=None)
+
+        return self._replace(rows=[row._replace(operands=tuple(map(operand, row.operands))) for row in self.rows])
 
     def opaque(self, number: int) -> bool:
         """Whether a record is a call of the user's function, or a result of one: the record has no value."""
@@ -112,7 +121,6 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
     leaves: dict[int, int] = {}
     kinds: list[FormOperand] = []
     rows: list[FormRecord] = []
-    tokens: list[Hashable] = []
     for root in roots:
         record = root._record
         if record is None or root._history:
@@ -120,13 +128,12 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
         if record not in numbers:
             numbers[record] = len(records)
             records.append(record)
-        tokens.append(numbers[record])
     for record in records:
-        op, clock, out, call = record.op, record.clock, record.out, None
+        op, clock, out, call, attrs = record.op, record.clock, record.out, None, record.attrs
         if began < clock < ended:
             return False
         if isinstance(record, CompositeRecord):
-            call = record.saved
+            op, call, attrs = CALL, record.saved, NO_ATTRS
         elif op is PART:
             if record.hooks or out.dtype not in FLOATS:
                 return None
@@ -134,15 +141,13 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
             if maker not in numbers:
                 numbers[maker] = len(records)
                 records.append(maker)
-            part = record.output_nr
-            rows.append(FormRecord(op, {}, (numbers[maker],), out.shape, out.dtype, part=part))
-            tokens += (op, numbers[maker], part)
+            rows.append(FormRecord(op, NO_ATTRS, (numbers[maker],), out.shape, out.dtype, part=record.output_nr))
             continue
         elif not (record.opaque or (record.__class__ is Record and lasting(op))):
             return None
         if record.hooks or out.__class__ is not ndarray or out.dtype not in FLOATS:
             return None
-        rules, operands = op.vjp, []
+        rules, operands = record.op.vjp, []
         for position, tensor in enumerate(record.inputs):
             operand: int | FormOperand
             history = tensor._history
@@ -157,37 +162,24 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
                     numbers[source] = len(records)
                     records.append(source)
                 operand = numbers[source]
-                tokens.append(operand)
             elif record.opaque and not flows:
                 operand = FormOperand(tensor.shape, tensor.dtype)
-                tokens.append(None)
             else:
                 data = tensor._data
                 if data.__class__ is not ndarray or (flows and history):
                     return None
-                leaf = flows and tensor._since < clock
-                if leaf:
+                if flows and tensor._since < clock:
                     if data.dtype not in FLOATS:
                         return None
                     operand = ~leaves.setdefault(id(tensor), len(leaves))
-                    tokens.append(operand)
                     if ~operand == len(kinds):
                         kinds.append(FormOperand(data.shape, data.dtype))
-                        tokens += (data.shape, data.dtype)
+                elif flows or data.dtype.kind == "c":
+                    return None
                 else:
-                    if flows or data.dtype.kind == "c":
-                        return None
-                    number = tensor if data.ndim == 0 and not data.flags.writeable else None
-                    operand = FormOperand(data.shape, data.dtype, source is not None or ends is not None, number)
-                    tokens += (data.shape, data.dtype)
+                    operand = FormOperand(data.shape, data.dtype, source is not None or ends is not None, shared_number(tensor))
             operands.append(operand)
-        attrs = record.attrs
         rows.append(FormRecord(op, attrs, tuple(operands), out.shape, out.dtype, call, 0, record.result_types))
-        tokens += (op, len(operands), record.result_types)
-        if call is not None:
-            tokens.append(id(call))
-        elif attrs:
-            tokens += attributes(op, attrs)
         if len(records) > MOST:
             return None
     wanted: list[int] | None = None
@@ -201,14 +193,35 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
         inner = [at for at in wanted if at >= 0]
         if len({*inner}) < len(inner):
             return None
-        tokens += ("targets", *wanted)
-    order = sorted(range(len(records)), key=lambda i: -records[i].clock)
+    places = tuple([numbers[root._record] for root in roots])  # type: ignore[index]
+    form = Form(rows, kinds, places, None if wanted is None else tuple(wanted), order_of(records))
     try:
-        key = "backward of a tape", hash(tuple(tokens))
+        return key_of(form), form
     except TypeError:  # attributes that can't be hashed
         return None
-    places = tuple([numbers[root._record] for root in roots])  # type: ignore[index]
-    return key, Form(rows, kinds, places, None if wanted is None else tuple(wanted), tuple(order))
+
+
+def order_of(records: Sequence[Record]) -> tuple[int, ...]:
+    """See `Form.order`."""
+    return tuple(sorted(range(len(records)), key=lambda i: -records[i].clock))
+
+
+def shared_number(tensor: Tensor) -> Tensor | None:
+    """A tensor that tapes share: that of a plain number."""
+    data = tensor._data
+    return tensor if data.ndim == 0 and not data.flags.writeable else None
+
+
+def key_of(form: Form) -> Hashable:
+    """A key of this process; see `form_of`."""
+    tokens: list[Hashable] = [*form.roots]
+    for row in form.rows:
+        tokens += (row.op, row.part, row.results, id(row.call), *attributes(row.op, row.attrs))
+        for x in row.operands:
+            tokens += (x,) if x.__class__ is int else (None,) if row.results else (x.shape, x.dtype)  # type: ignore[union-attr]
+    for leaf in form.leaves:
+        tokens += (leaf.shape, leaf.dtype)
+    return "backward of a tape", hash((*tokens, form.targets))
 
 
 # the guard of a form --------------------------------------------------------------------------------------------------
@@ -232,11 +245,22 @@ class Guards:
     def __init__(self, form: Form, parts: Sequence[Passes], code: CodeType | None = None):
         """code: the text that was compiled for such a form, since it takes long to write and to compile it."""
         self.code = code or compile(_Writer(form, parts).text(), "<guard of a tape>", "exec")
-        names = _names(form)
+        self.names = names = _names(form)
         exec(self.code, names)
         self.match: Guard = names["match"]
         self.free: list[Guard] = [names[f"free{i}"] for i in range(len(parts))]
         self.changed: list[Guard] = [names[f"changed{i}"] for i in range(1, len(parts))]
+
+    def meet(self, form: Form, records: Sequence[Record]) -> None:
+        """Let what the tapes of this process share be known by its identity, where another process stated the form: attributes,
+        and the tensors of plain numbers."""
+        for i, (row, record) in enumerate(zip(form.rows, records, strict=True)):
+            if row.op is CALL or row.op is PART or row.results:
+                continue
+            self.names[f"attrs{i}"] = record.attrs
+            for position, x in enumerate(row.operands):
+                if isinstance(x, FormOperand):
+                    self.names[f"number{i}_{position}"] = shared_number(record.inputs[position])
 
 
 def _names(form: Form) -> dict[str, Any]:
@@ -244,7 +268,7 @@ def _names(form: Form) -> dict[str, Any]:
     operands, so that the text is the same in another process."""
     names: dict[str, Any] = {
         "moved": _moved, "changed": changed, "edge": edge, "new": object.__new__, "FreedTensor": FreedTensor,
-        "NO_ATTRS": NO_ATTRS,
+        "NO_ATTRS": NO_ATTRS, "Composite": CompositeRecord,
     }  # fmt: skip
 
     def kind(of: Any, at: str) -> None:
@@ -339,7 +363,8 @@ class _Writer:
     def visit(self, number: int, row: FormRecord) -> None:
         """Compare a record and its operands with the form."""
         r, operands = f"r{number}", [f"t{number}_{i}" for i in range(len(row.operands))]
-        self.decline(f"{r}.op is not op{number} or {r}.hooks")
+        other = f"not isinstance({r}, Composite)" if row.op is CALL else f"{r}.op is not op{number}"
+        self.decline(f"{other} or {r}.hooks")
         if row.results:
             self.decline(f"{r}.result_types != results{number}")
         if row.op is PART:

@@ -225,3 +225,5 @@ def refused(*args: Any, **attrs: Any) -> Any:
 
 PART = OpDef("composite_result", refused, refused, vjp=(_part_cotangent,), emit=Expand(lambda node, call: call[node.output_nr]))
 object.__setattr__(PART, "eager_least", NEVER)  # its rule moves nothing
+CALL = OpDef("composite_call", refused, refused, emit=Expand(lambda node: node))
+"""What stands for the op of a call in the form of a tape: the call says all."""

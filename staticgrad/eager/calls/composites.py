@@ -228,9 +228,9 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
 
 
 def soon(args: tuple[Any, ...]) -> int:
-    """The call in which the plan of a function takes over: that of gradients of another one, which has its plan, recurs, and
-    the first call asks, so that workers compile the plans of one step together."""
-    return 2 if args and args[0].__class__ is Form else USES
+    """The call in which the plan of a function takes over: the first one where it gives gradients of another function, which
+    has its plan. They recur with it, and what is made of them is the next plan."""
+    return 1 if args and args[0].__class__ is Form else USES
 
 
 def keyed(a: Any) -> Any:

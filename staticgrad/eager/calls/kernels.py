@@ -285,11 +285,10 @@ class Requests:
     def made(self, key: Hashable, waiting: Waiting, make: Make, *args: Any) -> PlannedCall:
         """The call of a key, whose kernels workers may still compile."""
         with self.making:
-            self.due = waiting.due()
-            mode = modes.now
             found = self.plans[key]
             if found is None:
-                if mode.numpy:
+                self.due = waiting.due()
+                if modes.now.numpy:
                     found = self.apart(self.new, make, *args)
                 else:
                     found = self.apart(module("staticgrad.eager.calls.remembered").call_of, key, make, args)

@@ -15,7 +15,7 @@ import importlib
 import io
 import pickle
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, partial
 from types import FunctionType, MappingProxyType, SimpleNamespace
@@ -24,15 +24,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base import interpreter, types
-from ...base.dtypes import as_dtype
+from ...base.dtypes import SHORT, as_dtype
 from ...base.interpreter import module
 from ...errors import GraphError
 from ...ir import REGISTRY, Cell, Node
 from ...ops.leaves import Source
+from ..backward_plans import PROGRAM, expect
 from ..grad_mode import modes
 from ..tape import Record
 from ..tensor import Tensor, wrap
-from .composite_records import Unread
+from .composite_records import CALL, PART, Saved, Unread
 from .kernels import NONE, Maker, PlannedCall, families, requests
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ LARGEST = 1 << 12
 """The most bytes of a constant in what is no plan."""
 UNPICKLED = pickle.PicklingError, TypeError, AttributeError, GraphError
 """What is raised for an object that can't be pickled."""
+RECORDS = PART, CALL
+"""Ops that are in no table."""
 MOST = 64
 """Calls that are read ahead."""
 
@@ -96,6 +99,7 @@ class StoredCall:
                     each.enter(f"{part} {self.key}")
             if found is NONE or not found.vain:
                 self._write(found)
+        ahead.called(self.key, found.use)
         return found
 
     @cached_property
@@ -146,7 +150,7 @@ class StoredCall:
                 return
         places = [([*map(id, owners)].index(id(source.owner)), source.key) for source in sources]
         states = {part: each.state(f"{part} {self.key}") for part, each in self.templates.items()}
-        stored = {"plans": plans, "sources": places, "use": use.getvalue(), "templates": states}
+        stored = {"plans": plans, "sources": places, "use": use.getvalue(), "templates": states, "form": _stated(call.use)}
         content = pickle.dumps(stored)
         module("staticgrad.compiler.backend.disk_cache").keep(self.name, self.key, content)
 
@@ -179,18 +183,17 @@ class Content:
             requests.share(plan)
             self.calls.append(PlannedCall(plan))
 
-    def open(self, early: bool = False) -> None:
-        """Find out how the call uses the plans. early: unless that names a function which may not be decorated yet."""
+    def open(self) -> None:
+        """Find out how the call uses the plans."""
         if self.use is None and self.calls:
-            with suppress(Undecorated):
-                self.use = _Unpickler(io.BytesIO(self.stored["use"]), self.calls, self._made, early).load()
+            self.use = _Unpickler(io.BytesIO(self.stored["use"]), self.calls, self.remade).load()
 
-    def _made(self) -> PlannedCall:
+    def remade(self) -> PlannedCall:
         assert self.again is not None
         return self.again.made()
 
     def _remade(self, number: int) -> Any:
-        return _plans_of(self._made())[number]
+        return _plans_of(self.remade())[number]
 
     def call(self, again: LazyCall) -> PlannedCall:
         """The call. again: makes it anew."""
@@ -216,6 +219,8 @@ class Ahead:
         """Those that this process has asked for."""
         self.contents: dict[str, Content] = {}
         """What was read, by key, until somebody asks for it."""
+        self.uses: dict[str, Saved] = {}
+        """How calls use their plans, by key: the forms of tapes name them."""
 
     def content(self, place: StoredCall) -> Content | None:
         """The file of a call; None where it is missing, or kernels are."""
@@ -242,9 +247,29 @@ class Ahead:
                 found = self.contents[key] = Content(content)
                 if found.whole and not found.bound:
                     found.make()
-                    found.open(early=True)
+                    found.open()
                     for call in found.calls:
                         call.arrive()
+                    self.called(key, found.use)
+        now = chosen()
+        for name, key in self.noted:
+            if key in self.contents:
+                self._expect(self.contents[key], now, name, key)
+
+    def called(self, key: str, use: Any) -> None:
+        """Note how a call uses its plans."""
+        if use.__class__ is Saved and len(self.uses) < MOST:
+            self.uses[key] = use
+
+    def _expect(self, content: Content, now: Hashable, name: str, key: str) -> None:
+        """Let a backward pass be ready before there is a tape of its form."""
+        if content.use is not None and content.stored["form"]:
+            with suppress(KeyError):  # a call of the tape was not read ahead
+                form = _Unpickler(io.BytesIO(content.stored["form"]), (), content.remade, self.uses).load()
+                content.again = LazyCall(PROGRAM, (form,), {})
+                content.calls[0].use = content.use
+                expect(content.calls[0], form, now, lambda: self.asked.setdefault((name, key)))
+                del self.contents[key]
 
     def keep(self) -> None:
         """Note the files for later processes. Of those that this one did not ask for, which may have been too short for them,
@@ -294,8 +319,13 @@ def _place(key: Hashable, make: Any, args: tuple[Any, ...]) -> StoredCall | None
 
 def setting() -> str:
     """What plans follow from besides the call."""
-    threads = module("staticgrad.compiler.runtime.loader").get_num_threads()
-    return f"{module('staticgrad.compiler.plan_store').setting()} {threads} {types.default_float}"
+    threads, default = chosen()
+    return f"{module('staticgrad.compiler.plan_store').setting()} {threads} {SHORT[default]}"
+
+
+def chosen() -> tuple[int, np.dtype]:
+    """What of that a program may choose at any time."""
+    return module("staticgrad.compiler.runtime.loader").get_num_threads(), types.default_float
 
 
 def _plans_of(call: PlannedCall) -> list[Any]:
@@ -316,8 +346,8 @@ def _emptied(value: Any) -> Any:
     if isinstance(value, Record):
         inputs = tuple([SimpleNamespace(shape=tuple(x.shape), dtype=x.dtype) for x in value.inputs])
         return SimpleNamespace(op=value.op, attrs=value.attrs, inputs=inputs)
-    if kind is np.ndarray:
-        return np.broadcast_to(np.empty((), value.dtype), value.shape)
+    if kind is np.ndarray:  # one element, repeated
+        return np.ndarray(value.shape, value.dtype, bytes(value.itemsize), strides=(0,) * value.ndim)
     if not isinstance(value, np.generic) and hasattr(value, "shape") and hasattr(value, "dtype"):
         return SimpleNamespace(shape=tuple(value.shape), dtype=value.dtype)
     return value
@@ -326,16 +356,36 @@ def _emptied(value: Any) -> Any:
 # what is no plan --------------------------------------------------------------------------------------------------------
 
 
-class _Pickler(pickle.Pickler):
-    """Objects of the package are named. calls: those that have plans."""
+def _stated(use: Any) -> bytes:
+    """The form of a tape, of whose plan `use` is; nothing for other calls, and for a form that others would not know again."""
+    form, file = getattr(use, "form", None), io.BytesIO()
+    if form is None:
+        return b""
+    try:
+        _Pickler(file, [], ahead.uses).dump(form.stated)
+    except UNPICKLED as why:
+        interpreter.debug("the form is not kept: %s", why)
+        return b""
+    return file.getvalue()
 
-    def __init__(self, file: Any, calls: list[PlannedCall]):
+
+class _Pickler(pickle.Pickler):
+    """Objects of the package are named. calls: those that have plans; uses: what others have in their files, by key."""
+
+    def __init__(self, file: Any, calls: list[PlannedCall], uses: Mapping[str, Saved] | None = None):
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self.calls = calls
+        self.calls, self.uses = calls, uses
 
     def persistent_id(self, value: Any) -> Any:
         if value.__class__ is Unread:
             return "unread", value.name
+        if value.__class__ is Saved and self.uses is not None:
+            for key, use in self.uses.items():
+                if use is value:
+                    return "use", key
+            raise pickle.PicklingError("a call that is in no file")
+        if value is PART or value is CALL:
+            return "record", RECORDS.index(value)
         if isinstance(value, PlannedCall):
             return "call", self.calls.index(value) if value in self.calls else -1
         if value.__class__ is FunctionType and value.__module__.startswith("staticgrad."):
@@ -350,17 +400,18 @@ class _Pickler(pickle.Pickler):
             return Node, (value.op, value.inputs, dict(value.attrs), value.type, value.name)
         if value.__class__ is MappingProxyType:
             return read_only, (dict(value),)
+        if isinstance(value, np.dtype):
+            return as_dtype, (value.name,)
         return NotImplemented
 
 
-class Undecorated(Exception):
-    """A function is named by what its decorators have made of it, which some do at the first call."""
-
-
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: Any, calls: list[PlannedCall], made: Callable[[], PlannedCall], early: bool):
+    def __init__(
+        self, file: Any, calls: Sequence[PlannedCall], made: Callable[[], PlannedCall],
+        uses: Mapping[str, Saved] = MappingProxyType({}),
+    ):  # fmt: skip
         super().__init__(file)
-        self.calls, self.made, self.early = calls, made, early
+        self.calls, self.made, self.uses = calls, made, uses
 
     def persistent_load(self, named: Any) -> Any:
         what, name, *rest = named
@@ -370,8 +421,10 @@ class _Unpickler(pickle.Unpickler):
             return self.calls[name] if name >= 0 else NONE
         if what == "unread":
             return Unread(None, name, self.made)
-        if self.early and rest[-1]:
-            raise Undecorated
+        if what == "use":
+            return self.uses[name]
+        if what == "record":
+            return RECORDS[name]
         return function(name, *rest)
 
 
@@ -388,24 +441,30 @@ def evaluations() -> dict[Any, str]:
 def named(value: Any) -> tuple[str, str, int]:
     """A function of the package: its module, its name there, and how many decorators are around it. Raises PicklingError."""
     place, name = value.__module__, value.__qualname__
-    found: Any = None
-    if place.startswith("staticgrad."):
-        found = importlib.import_module(place)
-        for part in name.split("."):
-            found = getattr(found, part, None)
-    depth = 0
+    found, depth = _found(place, name) if place.startswith("staticgrad.") else None, 0
     while found is not None:
         if found is value:
             return place, name, depth
-        found, depth = getattr(found, "__wrapped__", None), depth + 1
+        found, depth = _inside(found), depth + 1
     raise pickle.PicklingError(name)
 
 
 def function(place: str, name: str, depth: int) -> Any:
     """The function of such a name."""
+    found = _found(place, name)
+    for _ in range(depth):
+        found = _inside(found)
+    return found
+
+
+def _found(place: str, name: str) -> Any:
     found: Any = importlib.import_module(place)
     for part in name.split("."):
-        found = getattr(found, part)
-    for _ in range(depth):
-        found = found.__wrapped__
+        found = getattr(found, part, None)
     return found
+
+
+def _inside(function: Any) -> Any:
+    """The function around which a decorator is; one of them does its work at the first call."""
+    getattr(function, "decorated", bool)()
+    return getattr(function, "__wrapped__", None)

@@ -275,13 +275,17 @@ def composite(function: Function) -> Function:
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
+        return (made or decorated())(*args, **named)
+
+    def decorated() -> Callable[..., Any]:
         nonlocal made
         if made is None:
             made = frontends.composite(function)
             call.__wrapped__ = made  # files of calls name a function by its decorators
             made.public.extend(call.public)  # type: ignore[attr-defined]
-        return made(*args, **named)
+        return made
 
+    call.decorated = decorated  # type: ignore[attr-defined]
     call.one_node = True  # type: ignore[attr-defined]
     call.public = []  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]

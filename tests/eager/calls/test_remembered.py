@@ -192,6 +192,52 @@ def test_the_first_call_that_is_asked_for_reads_the_others_ahead(tmp_path: Path)
     assert first != second == third == wanted[0][0]
 
 
+FORMS = """
+from staticgrad.eager import backward_plans
+from staticgrad.eager.grad_mode import modes
+formed, form_of = [], backward_plans.form_of
+backward_plans.form_of = lambda *args: formed.append(modes.now.passes) or form_of(*args)
+"""
+
+
+def test_a_backward_pass_is_ready_before_the_first_tape_of_its_form(tmp_path: Path):
+    """From the third step on no tape is looked at to find out its form, where an earlier process has kept that."""
+    program = FORMS + PROGRAMS["training"] + "found.update(repr([p for p in formed if p > 2]).encode())\n"
+    wanted = run(tmp_path / "other", PROGRAMS["training"] + "found.update(b'[]')\n")
+    first, second, third = (run(tmp_path, program)[0][0] for _ in range(3))
+    assert first != second == third == wanted[0][0]
+
+
+TWICE = """
+x = sg.randn(20, 30, requires_grad=True)
+for i in range(20):
+    x.grad = None
+    z = F.gelu(x * 3)
+    a = F.silu(z)
+    b = F.mish(z)
+    (a * b).sum().backward()
+    note(x.grad)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [
+        ("    a = F.silu(z)\n    b = F.mish(z)\n", "    b = F.mish(z)\n    a = F.silu(z)\n"),
+        ("    a = F", "    if i == 2: sg.set_num_threads(1)\n    a = F"),
+        ("    a = F", "    if i == 2: sg.set_default_dtype(sg.float64)\n    a = F"),
+        ("    (a", "    if i < 9: z.register_hook(lambda g: g * 2)\n    (a"),
+    ],
+    ids=["order", "threads", "dtype", "hook"],
+)
+def test_a_pass_that_is_ready_takes_over_where_it_would_have_been_made(tmp_path: Path, line: str, other: str):
+    changed = TWICE.replace(line, other)
+    ((wanted, _),) = run(tmp_path / "other", changed)
+    run(tmp_path, TWICE)
+    for _ in range(2):
+        assert run(tmp_path, changed)[0][0] == wanted
+
+
 def test_files_that_are_not_asked_for_any_more_are_read_ahead_no_longer(tmp_path: Path):
     few = "(w := sg.ones(9, 9, requires_grad=True)).sum()\nfor i in range(4): F.gelu(w).sum().backward()\n"
     more = few + "for n in range(20):\n for i in range(4): F.silu(sg.ones(9 + n, 9) @ w).sum().backward()\n"
