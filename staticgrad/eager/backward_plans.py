@@ -255,10 +255,7 @@ class Expected(NamedTuple):
             return False
         records = matched[0]
         began, ended = modes.now.passing
-        if order_of(records) != form.order or any(began < record.clock < ended for record in records):
-            return False
-        plan.guards.meet(form, records)
-        return True
+        return order_of(records) == form.order and not any(began < record.clock < ended for record in records)
 
 
 expected: list[Expected] = []
@@ -363,6 +360,7 @@ def _requested(group: Forms, roots: Any, seeds: Any, targets: Any, whole: int) -
     if found is None:
         group.vain += 1
     elif plan not in group.plans:
+        plan.guards.meet(form, found.tape.records)
         group.plans = (plan, *group.plans[: TRIED - 1])
     return found
 

@@ -1,6 +1,6 @@
 """The form of a tape: what the tapes of a program's iterations have in common.
 
-A form holds no tensor, but for shared plain numbers: records are numbered, and operands name records and leaves by number, or
+A form holds no tensor: records are numbered, and operands name records and leaves by number, or
 are described by shape and dtype. Tapes of one form have backward passes that are one program of their values.
 """
 
@@ -30,13 +30,12 @@ MOST = 2000
 
 
 class FormOperand(NamedTuple):
-    """An operand through which no gradient flows, or a leaf. number: the tensor of a plain number, which tapes share."""
+    """An operand through which no gradient flows, or a leaf."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
     tracked: bool = False
     """It may require grad, since the op's result does not depend on it smoothly."""
-    number: Tensor | None = None
 
 
 class FormRecord(NamedTuple):
@@ -70,15 +69,6 @@ class Form(NamedTuple):
         shapes = [row.shape for row in self.rows] + [leaf.shape for leaf in self.leaves]
         shapes += [x.shape for row in self.rows for x in row.operands if isinstance(x, FormOperand)]
         return max(map(math.prod, shapes))
-
-    @property
-    def stated(self) -> Form:
-        """The form without what belongs to this process."""
-
-        def operand(x: int | FormOperand) -> int | FormOperand:
-            return x if isinstance(x, int) else x._replace(number=None)
-
-        return self._replace(rows=[row._replace(operands=tuple(map(operand, row.operands))) for row in self.rows])
 
     def opaque(self, number: int) -> bool:
         """Whether a record is a call of the user's function, or a result of one: the record has no value."""
@@ -177,7 +167,7 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
                 elif flows or data.dtype.kind == "c":
                     return None
                 else:
-                    operand = FormOperand(data.shape, data.dtype, source is not None or ends is not None, shared_number(tensor))
+                    operand = FormOperand(data.shape, data.dtype, source is not None or ends is not None)
             operands.append(operand)
         rows.append(FormRecord(op, attrs, tuple(operands), out.shape, out.dtype, call, 0, record.result_types))
         if len(records) > MOST:
@@ -204,12 +194,6 @@ def form_of(roots: Sequence[Tensor], targets: Sequence[Tensor] | None) -> tuple[
 def order_of(records: Sequence[Record]) -> tuple[int, ...]:
     """See `Form.order`."""
     return tuple(sorted(range(len(records)), key=lambda i: -records[i].clock))
-
-
-def shared_number(tensor: Tensor) -> Tensor | None:
-    """A tensor that tapes share: that of a plain number."""
-    data = tensor._data
-    return tensor if data.ndim == 0 and not data.flags.writeable else None
 
 
 def key_of(form: Form) -> Hashable:
@@ -252,15 +236,15 @@ class Guards:
         self.changed: list[Guard] = [names[f"changed{i}"] for i in range(1, len(parts))]
 
     def meet(self, form: Form, records: Sequence[Record]) -> None:
-        """Let what the tapes of this process share be known by its identity, where another process stated the form: attributes,
-        and the tensors of plain numbers."""
+        """Let what the tapes of this process share be known by its identity: attributes, and the tensors of plain numbers."""
         for i, (row, record) in enumerate(zip(form.rows, records, strict=True)):
-            if row.op is CALL or row.op is PART or row.results:
+            if row.op is PART or row.results:
                 continue
             self.names[f"attrs{i}"] = record.attrs
             for position, x in enumerate(row.operands):
-                if isinstance(x, FormOperand):
-                    self.names[f"number{i}_{position}"] = shared_number(record.inputs[position])
+                tensor = record.inputs[position]
+                if isinstance(x, FormOperand) and not x.shape and not tensor._data.flags.writeable:
+                    self.names[f"number{i}_{position}"] = tensor
 
 
 def _names(form: Form) -> dict[str, Any]:
@@ -282,7 +266,7 @@ def _names(form: Form) -> dict[str, Any]:
         for position, operand in enumerate(row.operands):
             if operand.__class__ is FormOperand:
                 kind(operand, f"{i}_{position}")
-                names[f"number{i}_{position}"] = operand.number
+                names[f"number{i}_{position}"] = None
     for i, leaf in enumerate(form.leaves):
         kind(leaf, f"_{i}")
     return names
@@ -431,7 +415,7 @@ class _Writer:
             self.decline(f"edge({t}, r{number}.clock) != (None, None) if {t}._history else {t}._tracked")
         if ("operand", number, position) in self.fed:
             self.unchanged(t, number, array)
-        elif kind.number is None:
+        elif kind.shape:
             self.unless(self.of_kind(array, at))
         else:
             self.unless(f"{t} is number{at} or {self.of_kind(array, at)}")

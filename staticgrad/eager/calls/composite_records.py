@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,12 +31,23 @@ OPEN = PublicTensor
 """What stands for a tensor in a form and in a key."""
 
 
-class Form(NamedTuple):
-    """A call of a function with some arguments left open: those that are tensors, in this order."""
-
+class _Parts(NamedTuple):
     function: Callable[..., Any]
     args: tuple[Any, ...]
     named: tuple[tuple[str, Any], ...]
+
+
+class Form(_Parts):
+    """A call of a function with some arguments left open: those that are tensors, in this order."""
+
+    @cached_property
+    def signature(self) -> Signature | None:
+        """The form as a part of a signature; None where it is none."""
+        key = [self.function, len(self.args), *[name for name, _ in self.named]]
+        return key if join((*self.args, *[a for _, a in self.named]), key) else None
+
+    def __getstate__(self) -> None:
+        """What was found out is not pickled."""
 
     def __call__(self, *tensors: Any) -> Any:
         args, named = self.filled(tensors)
@@ -49,8 +61,9 @@ class Form(NamedTuple):
 
 
 def _join_form(form: Form, key: Signature) -> bool:
-    key += (form.function, len(form.args), *[name for name, _ in form.named])
-    return join((*form.args, *[a for _, a in form.named]), key)
+    found = form.signature
+    key += found or ()
+    return found is not None
 
 
 WAYS[Form] = _join_form
@@ -145,23 +158,31 @@ class CompositeRecord(Record):
         NAMED.__set__(self, named)
 
     def _named(self) -> Named | None:
-        form = self.attrs["call"]
-        node = node_of(form.function.__name__)
-        if node is None:
+        name, order, kept = self._node()
+        if not name:
             return None
-        name, order, kept = node
+        ends = [edge(x, self.clock) for x in self.inputs if x.dtype.kind in INEXACT]
+        read = [0 if maker is leaf else id(leaf if maker is None else maker) for maker, leaf in ends]
+        return Named(name, self.clock - 1, 0, tuple(read), order, kept)
+
+    def _node(self) -> Any:
+        """The node that PyTorch has for the call: its name, empty where there is none, its order, and what it keeps."""
+        form = self.attrs["call"]
+        name, order, kept = node_of(form.function.__name__) or ("", (), ())
         if not isinstance(name, str):
             args, words = form.filled(self.inputs)
             name = name(args, words, self.out)
-        ends = [edge(x, self.clock) for x in self.inputs if x.dtype.kind in INEXACT]
-        read = [0 if maker is leaf else id(leaf if maker is None else maker) for maker, leaf in ends]
-        return Named(name, self.clock - 1, 0, tuple(read), order, kept) if name else None
+        return name, order, kept
 
     def name(self) -> str:
         """See `Record.name`: where PyTorch has no node for the call, that of its last operation."""
-        if self.named is not None or self.op.backward:
-            return super().name()
-        return self.saved.name
+        try:
+            found = NAMED.__get__(self)
+        except AttributeError:
+            name = self._node()[0]
+        else:
+            name = found and found.name
+        return name or (self.op.grad_name(self) if self.op.backward else self.saved.name)
 
     @property
     def results(self) -> int:

@@ -174,7 +174,7 @@ def composite(function: Function, record_type: type[CompositeRecord] = Composite
         tracked = tuple([grad and t._tracked for t in tensors])
         return form_of(function, args, named), tracked, family_of([(t._data.shape, t._data.dtype) for t in tensors])
 
-    make = Maker(made, family, lambda key, *args: (function, *key[1:]))
+    make = Maker(made, family, lambda key, *args: (function, *key[1:]), keyed=True)
 
     def by_numpy(mode: Mode, args: tuple[Any, ...], named: dict[str, Any], tracked: bool) -> Any:
         """The call op by op, without kernels. tracked: it is recorded."""

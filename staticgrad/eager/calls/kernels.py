@@ -63,6 +63,7 @@ class Maker:
     make: see `Make`. family: gives, of a key and the arguments of `make`, what calls have in common whose programs may
     differ in extents alone, or None. whole: gives all that the program follows from. bound: gives the variables of the program,
     and the dicts that it reads hyperparameters of. used: gives `PlannedCall.use`, of what was kept of it and the arguments.
+    keyed: `whole` tells calls apart as their keys do.
     """
 
     make: Callable[..., Any]
@@ -70,6 +71,7 @@ class Maker:
     whole: Callable[..., Hashable] = lambda key, *args: key
     bound: Callable[[], tuple[Sequence[Cell], Sequence[dict[str, Any]]]] = lambda: ((), ())
     used: Callable[..., Any] = lambda use, *args: use
+    keyed: bool = False
 
     def __call__(self, *args: Any) -> Any:
         return self.make(*args)
@@ -120,8 +122,9 @@ class PlannedCall:
         """As `run`, for arrays in any order of memory, and while another thread runs the plan."""
         if self.plan is None:
             return None
+        given = [row_major(a) for a in arrays]
         try:
-            return self.plan.run([row_major(a) for a in arrays], {})
+            return self.run(*given) or self.plan.run(given, {})
         except StaticgradError:
             return None  # NumPy raises the error, which names the user's operation
 

@@ -209,7 +209,7 @@ def _value_family(key: Any, op: OpDef, attrs: dict[str, Any], arrays: Sequence[A
     return op, family_of([(a.shape, a.dtype) for a in arrays])
 
 
-VALUE = Maker(_value_program, _value_family)
+VALUE = Maker(_value_program, _value_family, keyed=True)
 
 
 def _by_blas(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
@@ -327,7 +327,7 @@ def _vjp_family(key: Any, record: Record, positions: tuple[int, ...], repeated: 
     return "vjp", record.op, positions, repeated, family_of(kinds)
 
 
-COTANGENTS = Maker(_vjp_program, _vjp_family)
+COTANGENTS = Maker(_vjp_program, _vjp_family, keyed=True)
 
 
 def _computed(graph: Graph, node: Node) -> bool:

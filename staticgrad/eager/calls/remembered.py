@@ -35,6 +35,7 @@ from ..tape import Record
 from ..tensor import Tensor, wrap
 from .composite_records import CALL, PART, Saved, Unread
 from .kernels import NONE, Maker, PlannedCall, families, requests
+from .signature import ITSELF
 
 if TYPE_CHECKING:
     from ...compiler.plan_store import State, Templates
@@ -79,13 +80,12 @@ class LazyCall:
 class StoredCall:
     """The place of a call in the kernel cache."""
 
-    def __init__(self, family: str, whole: str, make: Maker, args: tuple[Any, ...]):
-        self.make, self.args = make, args
-        self.templates: ByPart = {}
-        if family:
-            self.templates = families(family)
-        text = f"{setting()}\n{[(part, each.name) for part, each in self.templates.items()]}\n{family}\n{whole}"
-        self.key = hashlib.sha256(text.encode()).hexdigest()
+    def __init__(self, make: Maker, args: tuple[Any, ...], family: str, key: str = "", whole: str = "", what: Any = None):
+        """family, whole: what `make` says of it; what: that in the objects of this process, if its key has all of them."""
+        self.make, self.args, self.family, self.what = make, args, family, what
+        self.templates: ByPart = families(family) if family else {}
+        self.before = names_of(self.templates)
+        self.key = key or hashlib.sha256(f"{setting()}\n{self.before}\n{family}\n{whole}".encode()).hexdigest()
         self.name = f"c{self.key[:24]}.call"
 
     def call(self) -> PlannedCall:
@@ -150,7 +150,10 @@ class StoredCall:
                 return
         places = [([*map(id, owners)].index(id(source.owner)), source.key) for source in sources]
         states = {part: each.state(f"{part} {self.key}") for part, each in self.templates.items()}
-        stored = {"plans": plans, "sources": places, "use": use.getvalue(), "templates": states, "form": _stated(call.use)}
+        stored = {
+            "plans": plans, "sources": places, "use": use.getvalue(), "templates": states, "family": self.family,
+            "before": self.before, "what": _stated(self.what), "form": _stated(getattr(call.use, "form", None)),
+        }  # fmt: skip
         content = pickle.dumps(stored)
         module("staticgrad.compiler.backend.disk_cache").keep(self.name, self.key, content)
 
@@ -186,7 +189,12 @@ class Content:
     def open(self) -> None:
         """Find out how the call uses the plans."""
         if self.use is None and self.calls:
-            self.use = _Unpickler(io.BytesIO(self.stored["use"]), self.calls, self.remade).load()
+            self.use = self.object("use")
+
+    def object(self, part: str, uses: Mapping[str, Saved] = MappingProxyType({})) -> Any:
+        """A part of the file; None where it is missing."""
+        content = self.stored[part]
+        return _Unpickler(io.BytesIO(content), self.calls, self.remade, uses).load() if content else None
 
     def remade(self) -> PlannedCall:
         assert self.again is not None
@@ -221,6 +229,10 @@ class Ahead:
         """What was read, by key, until somebody asks for it."""
         self.uses: dict[str, Saved] = {}
         """How calls use their plans, by key: the forms of tapes name them."""
+        self.known: dict[Hashable, tuple[str, Content]] = {}
+        """Those of `contents` whose `StoredCall.what` is here, with their keys."""
+        self.chosen: Hashable = None
+        """What `chosen` said when they were read."""
 
     def content(self, place: StoredCall) -> Content | None:
         """The file of a call; None where it is missing, or kernels are."""
@@ -251,25 +263,35 @@ class Ahead:
                     for call in found.calls:
                         call.arrive()
                     self.called(key, found.use)
-        now = chosen()
+        self.chosen = chosen()
         for name, key in self.noted:
             if key in self.contents:
-                self._expect(self.contents[key], now, name, key)
+                self._expect(self.contents[key], name, key)
 
     def called(self, key: str, use: Any) -> None:
         """Note how a call uses its plans."""
         if use.__class__ is Saved and len(self.uses) < MOST:
             self.uses[key] = use
 
-    def _expect(self, content: Content, now: Hashable, name: str, key: str) -> None:
-        """Let a backward pass be ready before there is a tape of its form."""
-        if content.use is not None and content.stored["form"]:
-            with suppress(KeyError):  # a call of the tape was not read ahead
-                form = _Unpickler(io.BytesIO(content.stored["form"]), (), content.remade, self.uses).load()
+    def _expect(self, content: Content, name: str, key: str) -> None:
+        """Let a call be found by what it is, and a backward pass be ready before there is a tape of its form."""
+        with suppress(KeyError, TypeError):  # a call of the tape was not read ahead, or what it is can't be hashed
+            if (what := content.object("what", self.uses)) is not None:
+                self.known[what] = key, content
+            elif content.use is not None and (form := content.object("form", self.uses)) is not None:
                 content.again = LazyCall(PROGRAM, (form,), {})
                 content.calls[0].use = content.use
-                expect(content.calls[0], form, now, lambda: self.asked.setdefault((name, key)))
+                expect(content.calls[0], form, self.chosen, lambda: self.asked.setdefault((name, key)))
                 del self.contents[key]
+
+    def place(self, what: Hashable, make: Maker, args: tuple[Any, ...]) -> StoredCall | None:
+        """The place of a call that was read; None for others."""
+        found = self.known.pop(what, None) if self.known else None
+        if found is None or self.chosen != chosen():
+            return None
+        key, content = found
+        place = StoredCall(make, args, content.stored["family"], key, what=what)
+        return place if place.before == content.stored["before"] else None
 
     def keep(self) -> None:
         """Note the files for later processes. Of those that this one did not ask for, which may have been too short for them,
@@ -306,15 +328,23 @@ def _place(key: Hashable, make: Any, args: tuple[Any, ...]) -> StoredCall | None
     """None for a call that other processes would not know again."""
     if make.__class__ is not Maker or not module("staticgrad.compiler.plan_store").kept():
         return None
+    whole = make.whole(key, *args)
+    if make.keyed and (known := ahead.place(whole, make, args)) is not None:
+        return known
     plan_store = module("staticgrad.compiler.plan_store")
     description = plan_store.Description()
     try:
         family = make.family(key, *args)
-        family = "" if family is None else description.text(family)
-        return StoredCall(family, description.text(make.whole(key, *args)), make, args)
+        text = "" if family is None else description.text(family)
+        return StoredCall(make, args, text, whole=description.text(whole), what=whole if make.keyed else None)
     except plan_store.Unkept as why:
         interpreter.debug("the call is not kept: %s", why)
         return None
+
+
+def names_of(templates: ByPart) -> list[tuple[str, str | None]]:
+    """The names of the templates of a family."""
+    return [(part, each.name) for part, each in templates.items()]
 
 
 def setting() -> str:
@@ -335,6 +365,8 @@ def _plans_of(call: PlannedCall) -> list[Any]:
 def _emptied(value: Any) -> Any:
     """An argument of `Maker.make` without the memory of arrays, of which only shapes and dtypes are read."""
     kind = value.__class__
+    if kind in ITSELF:
+        return value
     if kind in (tuple, list):
         return kind([_emptied(x) for x in value])
     if kind is dict:
@@ -356,17 +388,15 @@ def _emptied(value: Any) -> Any:
 # what is no plan --------------------------------------------------------------------------------------------------------
 
 
-def _stated(use: Any) -> bytes:
-    """The form of a tape, of whose plan `use` is; nothing for other calls, and for a form that others would not know again."""
-    form, file = getattr(use, "form", None), io.BytesIO()
-    if form is None:
-        return b""
+def _stated(value: Any) -> bytes:
+    """What other processes know a call by, in the objects that it has there; nothing where they would not."""
+    file = io.BytesIO()
     try:
-        _Pickler(file, [], ahead.uses).dump(form.stated)
+        _Pickler(file, [], ahead.uses).dump(value)
     except UNPICKLED as why:
-        interpreter.debug("the form is not kept: %s", why)
+        interpreter.debug("not read ahead: %s", why)
         return b""
-    return file.getvalue()
+    return b"" if value is None else file.getvalue()
 
 
 class _Pickler(pickle.Pickler):
@@ -406,10 +436,7 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(
-        self, file: Any, calls: Sequence[PlannedCall], made: Callable[[], PlannedCall],
-        uses: Mapping[str, Saved] = MappingProxyType({}),
-    ):  # fmt: skip
+    def __init__(self, file: Any, calls: Sequence[PlannedCall], made: Callable[[], PlannedCall], uses: Mapping[str, Saved]):
         super().__init__(file)
         self.calls, self.made, self.uses = calls, made, uses
 
