@@ -423,9 +423,20 @@ def numerics(text: str) -> str:
     return head + rule + rows + rest[rest.index("| `sqrt`, ") :]
 
 
+def left_over(paths: Iterable[Path]) -> list[Path]:
+    """Stubs of modules that are gone."""
+    return sorted(set(STUBS.rglob("*.pyi")).difference(paths))
+
+
 def main(arguments: list[str]) -> int:
-    stale = 0
-    for path, text in files().items():
+    stale, texts = 0, files()
+    for path in left_over(texts):
+        if "--check" not in arguments:
+            path.unlink()
+        else:
+            print(f"{path} is made of nothing: run python -m tools.stubs", file=sys.stderr)
+            stale = 1
+    for path, text in texts.items():
         if "--check" not in arguments:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")

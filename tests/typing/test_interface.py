@@ -27,6 +27,7 @@ UNTYPED = {
 def test_the_stubs_are_what_the_records_say():
     files = stubs.files()
     assert {path: path.read_text(encoding="utf-8") for path in files} == files, "run python -m tools.stubs"
+    assert not stubs.left_over(files), "run python -m tools.stubs"
 
 
 def classes() -> dict[str, ast.ClassDef]:
