@@ -196,7 +196,7 @@ def _columns(
             last, first = _images_last(x[part].transpose(1, 2, 3, 0)), part.start
             windows = _windows(_padded(last, padding, 1), 1, kernel, pixels, stride, dilation).transpose(3, 0, 1, 2, 4, 5)
         own = windows[rows]
-        yield own.reshape(len(own), groups, taps // groups, -1), y[part, :, rows].transpose(2, 1, 3, 0)
+        yield own.reshape(len(own), groups, taps // groups, math.prod(own.shape[4:])), y[part, :, rows].transpose(2, 1, 3, 0)
 
 
 def _conv_eval(x: np.ndarray, w: np.ndarray, stride: Pair, padding: Any, dilation: Pair, groups: int) -> np.ndarray:
