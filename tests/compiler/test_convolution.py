@@ -122,7 +122,8 @@ def test_one_tap_of_images_that_lie_otherwise():
     """A product reads row-major copies of images that are views."""
     x, w = (rng_of("one tap").standard_normal(shape).astype("float32") for shape in ((3, 18, 8, 12), (24, 18, 1, 1)))
     run = sg.compile(lambda x, w: sg.conv2d(x[:, :, :, 1:9].transpose(2, 3), w) + 1)
-    expected = CONV.eval(x[..., 1:9].swapaxes(2, 3), w, (1, 1), ((0, 0), (0, 0)), (1, 1), 1) + 1
+    attrs = {"stride": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "groups": 1}
+    expected = CONV.eval(x[..., 1:9].swapaxes(2, 3), w, **attrs) + 1
     np.testing.assert_allclose(run(sg.from_numpy(x), sg.from_numpy(w)).numpy(), expected, rtol=1e-5, atol=1e-5)
     assert "conv2d by a product" in run.plan.explain()
 
