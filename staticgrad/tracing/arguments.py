@@ -369,7 +369,7 @@ class UnpackedArguments:
         self.places: list[str] = []
         self.checks: list[str] = []
         self.space: dict[str, Any] = {"bound": call.bound}
-        parts = iter(call.parts)
+        parts: Iterator[Any] = iter(call.parts)
         self.parts: list[Any] = []
         self._changeable: list[str] = []
         for i, arg in enumerate(call.args):
@@ -379,7 +379,7 @@ class UnpackedArguments:
         if self.checks:
             self.checks.insert(0, f"len(args) == {len(call.args)}")
 
-    def _add(self, arg: Any, place: str, parts: Iterator[Hashable], bound: Mapping[int, Any]) -> None:
+    def _add(self, arg: Any, place: str, parts: Iterator[Any], bound: Mapping[int, Any]) -> None:
         part = next(parts)
         if not isinstance(arg, CONTAINERS) or id(arg) in bound:
             self.values.append(arg)
@@ -390,7 +390,7 @@ class UnpackedArguments:
         name = f"kind{len(self.space)}"
         self.space[name] = kind
         self.checks.append(f"{place}.__class__ is {name}")
-        if kind is dict and all(type(key) is str for key in arg):
+        if kind is dict and part[0] is dict and all(type(key) is str for key in arg):
             self.checks.append(f"[*{place}] == {[*arg]}")
         elif isinstance(arg, (tuple, list)) and part == (kind, len(arg)):
             self.checks.append(f"len({place}) == {len(arg)}")

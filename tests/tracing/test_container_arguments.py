@@ -67,6 +67,7 @@ TURNS = [
     [([x], [y]), ([x, y], []), ((x, y),), (x, y)],
     [(x, y), x, (x.numpy(), y), (sg.ones(2), y), (x, sg.ones(3, dtype=sg.float64))],
     [{1: x, "y": y}, {1: y, "y": x}],
+    [[once := {"x": x}, once], [{"x": x}, {"x": x}]],
 ]
 
 
