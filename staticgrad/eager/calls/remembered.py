@@ -224,7 +224,7 @@ class Ahead:
         self.noted: list[tuple[str, str]] = []
         """Names and keys of files, as they were noted."""
         self.asked: dict[tuple[str, str], None] = {}
-        """Those that this process has asked for."""
+        """The first ones that this process has asked for."""
         self.contents: dict[str, Content] = {}
         """What was read, by key, until somebody asks for it."""
         self.uses: dict[str, Saved] = {}
@@ -242,11 +242,15 @@ class Ahead:
             self.name = f"n{self.key[:24]}.call"
             atexit.register(self.keep)
             self._read(disk)
-        self.asked[place.name, place.key] = None
+        self._ask(place.name, place.key)
         found = self.contents.pop(place.key, None)
         if found is None and (content := disk.read(place.name, place.key)) is not None:
             found = Content(content)
         return found if found is not None and found.whole else None
+
+    def _ask(self, name: str, key: str) -> None:
+        if len(self.asked) < MOST:
+            self.asked[name, key] = None
 
     def _read(self, disk: Any) -> None:
         content = disk.read(self.name, self.key)
@@ -281,7 +285,7 @@ class Ahead:
             elif content.use is not None and (form := content.object("form", self.uses)) is not None:
                 content.again = LazyCall(PROGRAM, (form,), {})
                 content.calls[0].use = content.use
-                expect(content.calls[0], form, self.chosen, lambda: self.asked.setdefault((name, key)))
+                expect(content.calls[0], form, self.chosen, lambda: self._ask(name, key))
                 del self.contents[key]
 
     def place(self, what: Hashable, make: Maker, args: tuple[Any, ...]) -> StoredCall | None:
