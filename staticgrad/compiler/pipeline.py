@@ -42,9 +42,12 @@ from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
 from .passes.symbolic_extents import Make, SymbolicProgram, Unfollowed, divide
 from .plan_store import VAIN, Templates
 from .rebinding import Another, Decided, Inspect, Template, Unsuitable, Writer, changed, leading
+from .runtime import loader
 from .schedule.order import Schedule, donate_buffers, owners, schedule
 
 Stage = Callable[[Graph, Sequence[Node]], tuple[Graph, dict[Node, Node]]]
+
+loader.begin()  # the first plan imports this module
 
 
 def compile_plan(

@@ -63,8 +63,9 @@ def warm(steps: Iterable[Callable[[], None]] = ()) -> str:
     in words. Raises CompileError, and OSError where the cache can't keep them."""
     _check_cache(disk_cache.unwritable())
     begin, before = time.monotonic(), _kept()
-    from .runtime import loader  # noqa: F401 - makes the runtime
+    from .runtime import loader
 
+    loader.begin()
     wanted = list(package_kernels())
     codes = [code(one, tiers()) for one in wanted]
     pool().wait()

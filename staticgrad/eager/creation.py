@@ -482,8 +482,12 @@ def _legacy(name: str, dtype: np.dtype, args: tuple[Any, ...], device: Any, requ
     return _made(np.zeros(_extents(args), dtype), requires_grad)
 
 
-def _public_tensor(*data: Any, device: Any = None, requires_grad: bool = False) -> Any:
-    """`sg.Tensor(...)`, as PyTorch's: of the default float."""
+def _public_tensor(*data: Any, device: Any = None, requires_grad: bool = False, **known: Any) -> Any:
+    """`sg.Tensor(...)`, as PyTorch's: of the default float. known: what another tensor keeps about itself, which code hands
+    over that makes a parameter again on another device, `type(p)(p.to(device), **vars(p))`. Raises TypeError for others."""
+    for name in known:
+        if not hasattr(Tensor, name):
+            raise TypeError(f"Tensor() got an unexpected keyword argument {name!r}")
     return _legacy("Tensor", get_default_dtype(), data, device, requires_grad)
 
 

@@ -18,7 +18,7 @@ from ..ops.operators.methods import ARITHMETIC, COMPARISONS
 from .execution import link, result
 from .grad_mode import modes
 from .pending import settle_all
-from .tensor import PublicTensor, Tensor, all_attributes, new, wrap
+from .tensor import PublicTensor, Tensor, all_attributes, new, own_attributes, wrap
 
 RESHAPE = REGISTRY["reshape"]
 
@@ -76,6 +76,47 @@ def _property(name: str) -> property:
     return property(get, plain.fset, plain.fdel, plain.__doc__)
 
 
+class Attributes(dict[str, Any]):
+    """`x.__dict__` of a tensor of a derived class: the user's attributes. What is changed here is changed there."""
+
+    def __init__(self, x: Any):
+        super().__init__(own_attributes(x))
+        self._x = x
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        setattr(self._x, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        delattr(self._x, name)
+
+    def update(self, *given: Any, **named: Any) -> None:
+        """Set several."""
+        for name, value in dict(*given, **named).items():
+            self[name] = value
+
+    def pop(self, name: str, *default: Any) -> Any:
+        """Remove one."""
+        found = super().pop(name, *default)
+        all_attributes(self._x).pop(name, None)
+        return found
+
+    def clear(self) -> None:
+        """Remove all."""
+        for name in [*self]:
+            del self[name]
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
+def _set_attributes(self: Any, given: Any) -> None:
+    found = Attributes(self)
+    found.clear()
+    found.update(given)
+
+
 @functools.cache
 def asking() -> type:
     """The base of classes whose tensors ask."""
@@ -84,6 +125,7 @@ def asking() -> type:
     members: dict[str, Any] = {name: _method(name, name) for name in (*functions, *ASKING)}
     members |= {name: _method(name, public) for name, public in OPERATORS.items()}
     members |= {name: _property(name) for name in PROPERTIES}
+    members["__dict__"] = property(Attributes, _set_attributes)
     made: Any = type(PublicTensor)
     return made("Asking", (PublicTensor,), {"__slots__": (), "__module__": __name__, **members}, asks=True)
 

@@ -695,48 +695,7 @@ def own_attributes(x: Tensor) -> dict[str, Any]:
 
 
 all_attributes: Callable[[Any], dict[str, Any]] = Tensor.__dict__["__dict__"].__get__
-"""All that `x.__dict__` would hold without `Attributes`."""
-
-
-class Attributes(dict[str, Any]):
-    """`x.__dict__` of a tensor: the user's attributes. What is changed here is changed there."""
-
-    def __init__(self, x: Any):
-        super().__init__(own_attributes(x))
-        self._x = x
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        super().__setitem__(name, value)
-        setattr(self._x, name, value)
-
-    def __delitem__(self, name: str) -> None:
-        super().__delitem__(name)
-        delattr(self._x, name)
-
-    def update(self, *given: Any, **named: Any) -> None:
-        """Set several."""
-        for name, value in dict(*given, **named).items():
-            self[name] = value
-
-    def pop(self, name: str, *default: Any) -> Any:
-        """Remove one."""
-        found = super().pop(name, *default)
-        all_attributes(self._x).pop(name, None)
-        return found
-
-    def clear(self) -> None:
-        """Remove all."""
-        for name in [*self]:
-            del self[name]
-
-    def __reduce__(self) -> Any:
-        return dict, (dict(self),)
-
-
-def _set_attributes(self: Any, given: Any) -> None:
-    found = Attributes(self)
-    found.clear()
-    found.update(given)
+"""`x.__dict__`, which for tensors of classes that users derive has their attributes alone."""
 
 
 if TYPE_CHECKING:
@@ -756,11 +715,8 @@ else:
     PublicTensor = _EveryTensor(
         "Tensor",
         (Tensor,),
-        {
-            "__slots__": (), "__doc__": Tensor.__doc__, "__module__": "staticgrad", "__new__": _new,
-            "__init__": _as_it_is_made, "__dict__": property(Attributes, _set_attributes),
-        },
-    )  # fmt: skip
+        {"__slots__": (), "__doc__": Tensor.__doc__, "__module__": "staticgrad", "__new__": _new, "__init__": _as_it_is_made},
+    )
     ORDINARY.add(PublicTensor)
 
 

@@ -379,6 +379,11 @@ class UnpackedArguments:
         if self.checks:
             self.checks.insert(0, f"len(args) == {len(call.args)}")
 
+    def take(self) -> list[Any]:
+        """The arguments, which are not kept."""
+        values, self.values = self.values, []
+        return values
+
     def _add(self, arg: Any, place: str, parts: Iterator[Any], bound: Mapping[int, Any]) -> None:
         part = next(parts)
         if not isinstance(arg, CONTAINERS) or id(arg) in bound:

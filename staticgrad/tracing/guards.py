@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar, overload
 import numpy as np
 
 from ..base.dtypes import ANY_DTYPE
+from ..eager.tensor import Tensor, all_attributes
 from .containers import each, native_class, pairs, same, size
 from .containers import key as plain_key
 
@@ -120,7 +121,10 @@ def slot(x: Any, name: str) -> Any:
 
 
 def namespace(x: Any) -> Any:
-    """`x.__dict__` without running the user's code; None for an object without one."""
+    """`x.__dict__` without running the user's code; None for an object without one. Tensors have all of their attributes in it,
+    though those of derived classes show the user's."""
+    if is_a(x, Tensor):
+        return all_attributes(x)
     try:
         return None if runs_code(static(type(x), "__dict__")) else slot(x, "__getattribute__")("__dict__")
     except AttributeError:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.types import shape_text
-from ..compiler.execute.fastcall import disjoint
+from ..compiler.runtime.plan_memory import disjoint
 from ..eager.inplace import addresses
 from ..eager.tensor import Tensor
 from ..errors import TraceError, Where

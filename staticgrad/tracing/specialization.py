@@ -351,6 +351,7 @@ class Specialization:
     def _specs(self, call: CallArguments) -> list[Spec] | None:
         """The properties of each argument that the fast call checks; None for arguments that need the slower path."""
         unpacked = self.unpacked
+        values = unpacked.take() if unpacked is not None else []
         if call.distinct or any(type(x) is ndarray for x in self.told):
             return None
         if unpacked is None or self.uses_given or self.has_shared_views or (unpacked.checks and self.formers):
@@ -366,7 +367,7 @@ class Specialization:
             return None
         arrays = enumerate(call.arrays)
         specs = []
-        for part, arg in zip(parts, unpacked.values, strict=True):
+        for part, arg in zip(parts, values, strict=True):
             if isinstance(part, NumberKey):
                 continue
             if isinstance(part, ArrayKey):

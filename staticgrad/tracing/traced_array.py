@@ -115,6 +115,11 @@ class TracedArray(Symbol):
         return math.prod(self.shape)
 
     @property
+    def device(self) -> str:  # type: ignore[override]
+        """NumPy's name of the only one that it has."""
+        return "cpu"
+
+    @property
     def itemsize(self) -> int:
         return self.dtype.itemsize
 

@@ -855,6 +855,24 @@ def attribute_of_a_tensor():
     return lambda x: x * w * w.gain, setter(w, "gain", 3.0, 4)
 
 
+class WithGain(sg.Tensor):
+    """A class of tensors that a user derives."""
+
+
+@row
+def attribute_of_a_derived_tensor():
+    w = sg.ones(3).as_subclass(WithGain)
+    w.gain = 2.0
+    return lambda x: x * w.gain, setter(w, "gain", 3.0, 4)
+
+
+@row
+def vars_of_a_derived_tensor():
+    w = sg.ones(3).as_subclass(WithGain)
+    w.gain = 2.0
+    return lambda x: x * vars(w)["gain"] * len(w.__dict__), setter(w, "gain", 3.0, 4)
+
+
 @row
 def hidden_state():
     p = Point()
@@ -1203,7 +1221,7 @@ ONLY_WATCHED = {
     "getattr_with_a_default", "getattr_with_a_name", "getter_made_in_the_function", "global_counter", "globals", "hasattr",
     "hidden_state", "history", "masked_array", "metaclass", "moved_containers", "new_objects_each_time",
     "no_attribute_of_a_module", "nonlocal_counter", "records_of_a_log", "seeded_generators", "tensors_that_are_kept",
-    "vars_of_an_object",
+    "vars_of_a_derived_tensor", "vars_of_an_object",
 }  # fmt: skip
 """Rows whose state only the instructions show: without watching these, the step runs in segments."""
 

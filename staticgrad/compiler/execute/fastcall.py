@@ -26,7 +26,7 @@ from ..backend.kernel_cache import Code, Wanted, code, tiers
 from ..lower.instructions import STRIDED, WORD, Buffer
 from ..runtime import loader
 from ..runtime.loader import get_num_threads
-from ..runtime.plan_memory import keepers, room
+from ..runtime.plan_memory import disjoint, keepers, room
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -189,17 +189,6 @@ def _boxed(made: Block, box: Box) -> tuple[Any, ...]:
     made[t.BOX_PLAIN], made[t.BOX_NEW], made[t.BOX_ARGS] = id(box.plain), slot(object, TP_NEW), id(nothing)
     made[t.BOX_FIELDS], made[t.BOX_FIELD] = address(fields), len(box.fields)
     return box, fields, nothing
-
-
-def disjoint(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The union of the ranges, as ascending ranges that don't overlap."""
-    found: list[tuple[int, int]] = []
-    for begin, end in sorted(ranges):
-        if found and begin <= found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
-        else:
-            found.append((begin, end))
-    return found
 
 
 # the fast path --------------------------------------------------------------------------------------------------------

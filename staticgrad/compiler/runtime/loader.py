@@ -1,6 +1,6 @@
 """The runtime from Python: its functions, the number of its threads, and the pool of threads that share its work.
 
-The functions are compiled, or loaded from the kernel cache, once this module is imported. `loader.step(...)` runs the
+The functions are compiled, or loaded from the kernel cache, when the first plan is made. `loader.step(...)` runs the
 instructions of a plan; see `runtime/instruction_loop.py`.
 """
 
@@ -56,14 +56,13 @@ def _function(name: str) -> Callable[..., int]:
     return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * OPERANDS[name])(address(name))
 
 
-def _begin() -> None:
-    """Where the kernel cache is empty, have workers start, and one of them make the runtime while plans are made."""
+def begin() -> None:
+    """Where the kernel cache is empty, have workers start, and one of them make the runtime while plans are made. Who only
+    makes a compiled function starts none."""
     if tiers() != NOW and not kernel_cache.at_hand(TEXT):
         pool().hire()
         code(Wanted(TEXT, "step"), SOON)
 
-
-_begin()
 
 if TYPE_CHECKING:
 

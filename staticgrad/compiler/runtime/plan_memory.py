@@ -6,7 +6,7 @@ Where memory is short, the spare arrays that plans keep for large results are re
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakSet
 
@@ -83,3 +83,14 @@ def references(array: Any) -> int:
                 found[id(x)] = found.get(id(x), 0) + 1
         _Counts.of, _Counts.known = found, now
     return _Counts.of.get(id(array), 0)
+
+
+def disjoint(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The union of the ranges, as ascending ranges that don't overlap."""
+    found: list[tuple[int, int]] = []
+    for begin, end in sorted(ranges):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((begin, end))
+    return found

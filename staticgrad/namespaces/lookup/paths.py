@@ -98,9 +98,10 @@ PATHS: dict[str, Row] = {
     **_rows("accelerator", {"memory": "", "_utils": ""}),
     **_rows("amp", {"autocast_mode grad_scaler": ""}),
     **_rows("autograd", {
-        "variable": "", "function": "autograd.function", "grad_mode": "autograd.grad_mode", "profiler": "namespaces.profiler",
+        "variable": "", "function": "autograd.function", "grad_mode": "autograd.grad_mode",
         "anomaly_mode": "autograd.anomaly_mode", "gradcheck": "autograd.gradient_checks",
     }),
+    "autograd.profiler": ("namespaces.profiler",),
     **{f"backends.{name}": (f"namespaces.backends:{name}",) for name in ("cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp")},
     **_rows("backends", {"opt_einsum cpu quantized mha nnpack xnnpack cusparselt": ""}),
     **_rows("cuda", {

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...eager.tensor import Tensor
+from ...eager.tensor import Tensor, own_attributes
 from ...ops.operators import Symbol
 from ..frames import NULL
-from ..guards import MISSING, asks_user, body_of, has, is_a, look_up, namespace, order_of, python_method, static
+from ..guards import MISSING, asks_user, body_of, has, is_a, look_up, namespace, order_of, python_method, runs_code, static
 from .access_log import AccessLog
 from .container_reads import read_class_attribute, read_contents, read_special_methods, read_super
 from .python_types import is_heap_type
@@ -54,6 +54,10 @@ def read_attribute(log: AccessLog, x: Any, name: str, own: bool = False) -> None
         if is_a(members, dict):
             log.ages.set_owner(members, x)
             log.labels.setdefault(id(members), (label, members))
+        if is_a(x, Tensor) and runs_code(static(kind, "__dict__")):  # a copy of the user's attributes
+            log.read("names", members, None, frozenset(members), f"the names in {label}")
+            for each in own_attributes(x):
+                read_attribute(log, x, each)
         return
     if name == "__class__":
         log.read("type", x, None, kind, label)

@@ -395,7 +395,7 @@ def _native_call(log: AccessLog, fn: Any, name: str, args: tuple[Any, ...], kwar
     module = owner.__name__ if is_a(owner, types.ModuleType) else getattr(fn, "__module__", None)
     first = args[0] if args else None
     check_allowed(log, fn, name, module, first, args)
-    if is_a(first, (Tensor, Symbol)) and name not in ("getattr", "setattr", "hasattr"):
+    if is_a(first, (Tensor, Symbol)) and name not in ("getattr", "setattr", "hasattr", "vars"):
         for x in args[1:]:
             read_contents(log, x, deep=True, arrays=False)
         return result_of(log)

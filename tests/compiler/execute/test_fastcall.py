@@ -16,7 +16,8 @@ import pytest
 import staticgrad as sg
 from staticgrad.compiler.backend import abi as t
 from staticgrad.compiler.execute import fastcall
-from staticgrad.compiler.execute.fastcall import LARGE, Spec, disjoint, fast_call
+from staticgrad.compiler.execute.fastcall import LARGE, Spec, fast_call
+from staticgrad.compiler.runtime.plan_memory import disjoint
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import F, apply
 from staticgrad.tracing.step_loop import FALLBACK, tensors

@@ -314,8 +314,8 @@ def test_a_setting_that_is_no_number():
 @pytest.mark.parametrize(
     "moved",
     [
-        lambda x: x.T.contiguous(), lambda x: x.T.clone(), lambda x: x.T.reshape(-1), lambda x: x.T.reshape((100, -1)),
-        lambda x: x + x.T, lambda x: sg.compile(lambda y: y.exp())(x.T).log(),
+        lambda x: x.T.contiguous(), lambda x: x.T.clone(memory_format=sg.contiguous_format), lambda x: x.T.reshape(-1),
+        lambda x: x.T.reshape((100, -1)), lambda x: x + x.T, lambda x: sg.compile(lambda y: y.exp())(x.T).log(),
     ],
 )  # fmt: skip
 def test_large_transposed_tensors_are_copied_by_a_kernel(moved: Any, monkeypatch: pytest.MonkeyPatch):
