@@ -193,7 +193,7 @@ def test_a_second_process_compiles_nothing(tmp_path):
 BEGUN = """
 from staticgrad.compiler.backend.compile_pool import pool
 before = pool().given
-from staticgrad.compiler.runtime import loader
+from staticgrad.compiler import pipeline
 print(before, pool().given)
 """
 

@@ -134,5 +134,6 @@ def train(
             if last:
                 supervisor.request_stop()
         if logdir and supervisor.saver is not None:
+            supervisor.stop(close_summary_writer=False)  # a thread may still save an earlier step
             supervisor.saver.save(running, supervisor.save_path, step)
     return loss
